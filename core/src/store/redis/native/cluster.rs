@@ -70,8 +70,8 @@ impl Cluster {
     /// The same in any time. `hand` is the node that has not answered yet.
     async fn sent(&self, words: &[String], hand: &mut Option<Arc<Node>>) -> Reply {
         let (slot, command) = (slot(words), packed(words));
-        let Some(mut node) = self.lock().of(slot) else {
-            return Err(not_sent("no node of the cluster is known"));
+        let Some(mut node) = self.first(slot, key(words)).await else {
+            return Err(not_sent("no node of the cluster is known that has the keys"));
         };
         while boot_time().saturating_sub(node.heard()) > OVERDUE {
             let began = boot_time();
@@ -157,6 +157,19 @@ impl Cluster {
         unpoisoned(&self.known)
     }
 
+    /// Who is asked first. Who was left for another only when it has said itself that it is back: nobody else may be there to say so.
+    async fn first(&self, slot: u16, key: &str) -> Option<Arc<Node>> {
+        let (node, last_left) = {
+            let known = self.lock();
+            (known.of(slot), known.last_left(slot))
+        };
+        match last_left {
+            // In a box: it is seldom.
+            Some(left) => Box::pin(self.is_back(slot, key, &left)).await.or(node),
+            None => node,
+        }
+    }
+
     /// Who serves the slot of this key, as others say than the node that did. That node if no other says: then none of them may
     /// be there to have replaced it.
     async fn confirmed(&self, slot: u16, key: &str, node: Arc<Node>) -> Arc<Node> {
@@ -194,8 +207,9 @@ impl Cluster {
         Some(self.follows(slot, serves, *epoch, began))
     }
 
-    /// Whether a node that was left for another, and is named again, serves the slot of this key, as it says itself: not if it knows
-    /// less than was known since. A small cluster has nobody else who could say so.
+    /// Who serves the slot of this key of which a node was left for another, and is named again, or is the last that may be there: as
+    /// others say, or as it says itself. It is not back if it knows less than was known since. A small cluster has nobody else who
+    /// could say so.
     async fn is_back(&self, slot: u16, key: &str, node: &Arc<Node>) -> Option<Arc<Node>> {
         let (began, itself) = (boot_time(), self.ask(node.clone(), slot, key));
         if let Some(serves) = self.said(slot, key, node).await {
@@ -203,8 +217,8 @@ impl Cluster {
         }
         let patience = self.patience.min(Duration::from_micros(OVERDUE)) / 4;
         let word = tokio::time::timeout(patience, itself).await.ok()?.ok()??;
-        let may_be_back = self.lock().may_be_back(slot, word.epoch, boot_time());
-        (word.of_itself && may_be_back).then(|| self.follows(slot, &node.client, word.epoch, began))
+        let is_another_or_back = !word.of_itself || self.lock().may_be_back(slot, word.epoch, boot_time());
+        is_another_or_back.then(|| self.follows(slot, &word.serves, word.epoch, began))
     }
 
     /// The node that serves the slot, as was said in this epoch in answer to what was asked then.

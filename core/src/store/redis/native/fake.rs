@@ -107,6 +107,11 @@ impl Fake {
         *unpoisoned(&self.shared.moved) = None;
     }
 
+    /// Answers each script as it should again.
+    pub fn refuses_no_more(&self) {
+        *unpoisoned(&self.shared.refusal) = None;
+    }
+
     /// Answers each script with this error.
     pub fn refuses(&self, error: &str) {
         *unpoisoned(&self.shared.refusal) = Some(error.to_owned());

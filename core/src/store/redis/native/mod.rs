@@ -21,7 +21,7 @@ mod url;
 pub use url::RedisUrl;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ use tokio::time::MissedTickBehavior;
 
 use self::cluster::Cluster;
 use self::sentinels::Sentinels;
-use self::server::{Place, Reply, Server, packed};
+use self::server::{Place, Reply, Server, leaves, packed};
 use self::subscriptions::Subscriptions;
 use self::url::Kind;
 use super::transport::{Resp, Transport, TransportError};
@@ -66,6 +66,8 @@ struct Servers {
     changes: watch::Sender<()>,
     /// Whether the last command under way is to leave no connection behind.
     closed: AtomicBool,
+    /// Whether the one server was left for whichever its address leads to by now, and nothing was answered since.
+    strayed: AtomicBool,
 }
 
 enum Way {
@@ -154,7 +156,7 @@ impl Servers {
             }
             Kind::Cluster(nodes) => Way::Cluster(Cluster::new(nodes, patience, alarms, changes.clone())),
         };
-        Servers { way, patience, changes, closed: AtomicBool::new(false) }
+        Servers { way, patience, changes, closed: AtomicBool::new(false), strayed: AtomicBool::new(false) }
     }
 
     async fn send(&self, command: &[String]) -> Reply {
@@ -165,7 +167,20 @@ impl Servers {
                 Ok(Resp::Error(text)) if text.starts_with("MOVED ") => {
                     Ok(Resp::Error(format!("{text} (a node of a cluster, which redis+cluster:// follows)")))
                 }
-                reply => reply,
+                Ok(Resp::Error(text)) => {
+                    if leaves(&text) {
+                        self.strayed.store(true, SeqCst);
+                    }
+                    Ok(Resp::Error(text))
+                }
+                Ok(answer) => {
+                    // Almost never it was.
+                    if self.strayed.load(Relaxed) && self.strayed.swap(false, SeqCst) {
+                        self.changes.send_replace(());
+                    }
+                    Ok(answer)
+                }
+                Err(error) => Err(error),
             },
         }
     }
@@ -227,7 +242,8 @@ impl Servers {
         while changes.changed().await.is_ok() {
             let left = match &self.way {
                 Way::Cluster(cluster) => cluster.left(&place),
-                Way::One(_) => self.sentinels().is_some_and(|sentinels| sentinels.left(&place)),
+                // An address that leads elsewhere is the same place.
+                Way::One(_) => self.sentinels().is_none_or(|sentinels| sentinels.left(&place)),
             };
             if left {
                 return;

@@ -67,10 +67,17 @@ impl Nodes {
         self.list.iter().find(|node| at(&node.client) == place).cloned()
     }
 
-    /// Who is asked for this slot.
+    /// Who is asked for this slot; nobody that was left for another.
     pub fn of(&self, slot: u16) -> Option<Arc<Node>> {
         let not_left = || self.list.iter().find(|node| !self.is_left(slot, at(&node.client)));
-        self.slots.get(&slot).or_else(not_left).or(self.list.first()).cloned()
+        self.slots.get(&slot).or_else(not_left).cloned()
+    }
+
+    /// Who was left for another, where nobody else may have the slot that is known to be there.
+    pub fn last_left(&self, slot: u16) -> Option<Arc<Node>> {
+        let mut others = self.list.iter().filter(|node| !self.is_left(slot, at(&node.client)));
+        let is_last = !self.slots.contains_key(&slot) && others.all(|node| node.is_unwell());
+        is_last.then(|| self.at(&self.left.get(&slot)?.place)).flatten()
     }
 
     /// Who had this slot and was left for another, and the latest epoch in which another is known to have it; 0 if none is.

@@ -78,6 +78,8 @@ struct State {
     asked: Micros,
     /// When they were asked last whether that is still the primary.
     looked: Micros,
+    /// Since when more than half name where commands are sent, and know less than is known.
+    forgot: Option<Micros>,
 }
 
 /// What a sentinel says that was asked then: the epoch of what it knows, which grows with every failover, and the primary.
@@ -165,7 +167,7 @@ impl Sentinels {
     /// The word of most of those that know the latest. All are asked at once; more than half of one opinion are not behind for
     /// long, and the others are not waited for. Those that know less than is known already are believed only if they are more than
     /// half: then they were set up anew, or the primary that others had made was undone. `falls` has what is known fall to theirs, and
-    /// nothing count that was asked before.
+    /// nothing count that was asked before; it falls too when they have named where commands are sent for longer than [`LAG`].
     async fn word(&self, patience: Duration, falls: bool) -> Result<Word, TransportError> {
         let (known, began) = (self.state().epoch, boot_time());
         let mut asked: FuturesUnordered<_> =
@@ -217,12 +219,19 @@ impl Sentinels {
     fn heard(&self, words: Vec<Word>, known: u64, falls: bool) -> Option<Result<Word, TransportError>> {
         let (count, of) = (words.len(), self.sentinels.len());
         let mut state = self.state();
+        let is_used = |word: &Word| state.reached.as_ref() == Some(at(&word.primary));
+        let use_it = words.iter().filter(|word| is_used(word)).count();
         let word = most_credible(words, state.turn, of)?;
+        let forgot = word.epoch < state.epoch && is_used(&word) && 2 * use_it > of;
+        let now = boot_time();
+        state.forgot = forgot.then(|| state.forgot.unwrap_or(now));
         if word.epoch < state.epoch && (2 * count <= of || known < state.epoch) {
             return Some(Err(said("it knows less than was known before, and few others answer")));
         }
-        if falls || word.epoch > state.epoch {
-            state.epoch = word.epoch;
+        // Else the next primary, which they number anew, would be taken for one of before.
+        let is_forgotten = state.forgot.is_some_and(|since| now.saturating_sub(since) > LAG);
+        if falls || is_forgotten || word.epoch > state.epoch {
+            (state.epoch, state.forgot) = (word.epoch, None);
         }
         Some(Ok(word))
     }

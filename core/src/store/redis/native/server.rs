@@ -87,7 +87,7 @@ impl Server {
         match &reply {
             // The other one too: a name may lead to another server by now, and both would grant.
             Err(_) => self.leave(era),
-            Ok(Resp::Error(text)) if LEAVES.iter().any(|word| text.starts_with(word)) => self.leave(era),
+            Ok(Resp::Error(text)) if leaves(text) => self.leave(era),
             Ok(_) => return reply,
         }
         self.fail();
@@ -374,6 +374,11 @@ const AHEAD: Duration = Duration::from_millis(50);
 
 /// A primary of before that was demoted, or cut off, keeps its connections; the address may lead elsewhere by now.
 const LEAVES: [&str; 3] = ["READONLY", "MASTERDOWN", "NOREPLICAS"];
+
+/// Whether a server that says this is left.
+pub(super) fn leaves(error: &str) -> bool {
+    LEAVES.iter().any(|word| error.starts_with(word))
+}
 
 pub(super) const SILENT: &str = "the server did not answer in time";
 

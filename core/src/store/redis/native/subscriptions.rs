@@ -329,7 +329,7 @@ mod tests {
     use crate::SECOND;
     use crate::store::redis::native::fake::Fake;
     use crate::store::redis::native::{NativeTransport, RedisUrl};
-    use crate::store::redis::transport::Transport;
+    use crate::store::redis::transport::{Resp, Transport};
 
     async fn transport() -> (Fake, NativeTransport) {
         let fake = Fake::start().await;
@@ -398,5 +398,28 @@ mod tests {
         );
         let _second = subscribe("b").await.unwrap();
         assert_eq!(fake.connections(), before);
+    }
+    // Messages of the server that was left were listened to for ever: it may have been cut off from the next.
+    #[tokio::test]
+    async fn where_an_address_leads_elsewhere_it_is_listened_anew_once_that_serves() {
+        let (fake, transport) = transport().await;
+        let told = Arc::new(Notify::new());
+        let listener = told.clone();
+        let watch = transport.subscribe("pool".to_owned(), Arc::new(move |_| listener.notify_one())).await;
+        assert!(matches!(watch, Ok(Some(_))));
+        let write = || transport.send(["EVALSHA", "digest", "1", "key"].map(str::to_owned).to_vec());
+        write().await.unwrap();
+        let before = fake.subscribes();
+        fake.refuses("READONLY You can't write against a read only replica.");
+        for _ in 0..3 {
+            assert!(matches!(write().await, Ok(Resp::Error(_))));
+        }
+        assert_eq!(fake.subscribes(), before, "nobody serves there yet");
+        fake.refuses_no_more();
+        write().await.unwrap();
+        tokio::time::timeout(Duration::from_secs(20), told.notified()).await.expect("a new connection");
+        assert_eq!(fake.subscribes() - before, 1);
+        write().await.unwrap();
+        assert_eq!(fake.subscribes() - before, 1, "once is enough");
     }
 }

@@ -348,6 +348,39 @@ async fn nor_at_its_own_word_while_nobody_has_said_since_when_it_has_another() {
     assert_eq!(scene.written(), [2, 0, 0, 1]);
 }
 
+// It was never asked again, whatever became of the other.
+#[tokio::test]
+async fn of_two_nodes_the_one_that_was_left_is_gone_back_to_if_the_other_is_away() {
+    let nodes = [Fake::start().await, Fake::start().await];
+    let [one, two] = &nodes;
+    let url = format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", one.port, two.port);
+    let Kind::Cluster(entries) = RedisUrl::new(&url).unwrap().kind else { panic!() };
+    let cluster = Cluster::new(entries, Duration::from_secs(1), alarms(), watch::Sender::new(()));
+    let words = ["EVALSHA", "digest", "1", "x:{foo}:meta"].map(str::to_owned);
+    let written = || [one.writes(), two.writes()];
+    two.names(one);
+    cluster.send(&words).await.unwrap();
+    one.names(two);
+    two.serves();
+    two.is_in(6);
+    cluster.send(&words).await.unwrap();
+    let is_known = || cluster.lock().left_for_another(slot_of("foo")).is_some_and(|(_, epoch)| epoch == 6);
+    while !is_known() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(written(), [1, 1]);
+    two.goes();
+    one.serves();
+    one.is_in(5);
+    for _ in 0..3 {
+        assert!(cluster.send(&words).await.is_err(), "it knows less than was known");
+    }
+    assert_eq!(written(), [1, 1]);
+    one.is_in(7);
+    cluster.send(&words).await.unwrap();
+    assert_eq!(written(), [2, 1]);
+}
+
 // A small cluster would be of no use for as long as a third node is away.
 #[tokio::test]
 async fn who_was_left_is_gone_back_to_where_epochs_may_not_be_said() {

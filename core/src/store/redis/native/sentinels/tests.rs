@@ -403,6 +403,39 @@ async fn most_sentinels_are_believed_that_know_less_than_was_known() {
     assert!(scene.moved().await, "they count from there on");
 }
 
+// They number the next primary anew, which was taken for one of before: commands went to the one that it replaced.
+#[tokio::test]
+async fn sentinels_that_forgot_all_are_followed_when_they_have_agreed_for_longer_than_the_lag() {
+    let scene = Scene::new().await;
+    scene.write().await.unwrap();
+    let agree = [Some((0, 0)), None, Some((0, 0))];
+    scene.say(agree);
+    scene.ages(OVERDUE);
+    assert!(!scene.moved().await);
+    let forgot = || scene.known().state().forgot;
+    assert!(forgot().is_some());
+    // What one alone says is no agreement, nor what names another.
+    for other in [[Some((0, 0)), None, None], [Some((1, 1)), Some((0, 0)), Some((0, 0))]] {
+        scene.say(other);
+        assert!(!scene.moved().await);
+        assert_eq!(forgot(), None, "{other:?}");
+    }
+    scene.say(agree);
+    assert!(!scene.moved().await);
+    earlier(scene.known().state().forgot.as_mut().unwrap(), LAG);
+    scene.say([Some((1, 1)); 3]);
+    assert!(!scene.moved().await, "who has just forgotten may be behind");
+    scene.say(agree);
+    assert!(!scene.moved().await);
+    earlier(scene.known().state().forgot.as_mut().unwrap(), LAG);
+    assert!(!scene.moved().await);
+    scene.say([Some((1, 1)); 3]);
+    assert!(scene.moved().await);
+    scene.stand_still();
+    scene.write().await.unwrap();
+    assert_eq!(scene.written(), [1, 1]);
+}
+
 fn words(said: &[(u64, u16)]) -> Vec<Word> {
     let word = |(from, &(epoch, port)): (usize, &(u64, u16))| {
         let primary = Client::open(format!("redis://127.0.0.1:{port}")).expect("an address");
