@@ -9,6 +9,8 @@
 //! asks again; for those who moved up; and now and then for all who stand in the store's line together, because a message may
 //! have been lost, and because a ticket lapses with which nobody asks.
 
+#[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+mod directory;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 
+#[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+use self::directory::Directory;
 use super::courier::{QUEUE, full};
 use crate::client::audience::Audience;
 use crate::error::{Code, Error, Result};
@@ -52,6 +56,8 @@ pub(in crate::client) struct WaitingRoom {
 struct Room {
     /// By turn, then by number. There may be many, so that nothing looks at all of them which concerns a few.
     seats: Row<Chair>,
+    #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+    directory: Directory,
     next: u64,
     /// How many slots came free for which nobody waited, and which nobody came for since.
     spare: u32,
@@ -139,7 +145,7 @@ impl WaitingRoom {
     pub fn let_ask(&self) -> Option<Asking> {
         let mut room = self.lock();
         let mut tries = false;
-        for chair in room.seats.iter().filter(|chair| chair.is_in_front()) {
+        for chair in room.front() {
             if chair.bell.is_some() {
                 return None;
             }
@@ -181,21 +187,21 @@ impl WaitingRoom {
         room.next += 1;
         let (_, bell) = oneshot::channel();
         let at = room.seats.iter().rposition(|chair| chair.turn <= turn).map_or(0, |last| last + 1);
-        room.seats.insert(
-            at,
-            Chair {
-                number,
-                turn,
-                place,
-                names,
-                due: Micros::MAX,
-                asked: false,
-                bell: None,
-                again: false,
-                looks: false,
-                granted: false,
-            },
-        );
+        let chair = Chair {
+            number,
+            turn,
+            place,
+            names,
+            due: Micros::MAX,
+            asked: false,
+            bell: None,
+            again: false,
+            looks: false,
+            granted: false,
+        };
+        #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+        room.directory.add(&chair);
+        room.seats.insert(at, chair);
         Ok(Seat { room: self.clone(), turn, number, bell })
     }
 
@@ -205,10 +211,7 @@ impl WaitingRoom {
         if calls.is_empty() {
             return;
         }
-        let named =
-            |chair: &Chair| chair.place.ticket().is_some_and(|ticket| calls.tickets.contains(&ticket));
-        let count = calls.tickets.len();
-        self.call_of(count, count as u32, Call::Ready, &named);
+        self.call_tickets(&calls.tickets);
         // Should who was called have vanished, perhaps elsewhere, the slot passes on when its offer ends, and of that nobody is told;
         // nor of the end of a rest. Before that of a longer one all ask again, and are told of it then.
         let offer = (!calls.tickets.is_empty()).then_some(OFFER);
@@ -247,21 +250,52 @@ impl WaitingRoom {
         }
     }
 
+    /// Calls who have these tickets.
+    fn call_tickets(&self, tickets: &[u128]) {
+        #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+        Calling::new(tickets.len() as u32, Call::Ready).go_to(self.lock(), |room| {
+            let seats = tickets.iter().filter_map(|ticket| room.directory.tickets.get(ticket));
+            let mut at: Vec<_> = seats.filter_map(|seat| room.find(*seat)).collect();
+            at.sort_unstable();
+            at
+        });
+        #[cfg(not(all(feature = "crowds", not(target_family = "wasm"))))]
+        self.call(tickets.len() as u32, Call::Ready, &|chair| {
+            chair.place.ticket().is_some_and(|ticket| tickets.contains(&ticket))
+        });
+    }
+
     /// A slot is given back: calls the first who may have it.
     pub fn call_first(&self, freed: &SlotId) {
-        let meant = |chair: &Chair| chair.names.is_empty() || chair.names.contains(freed);
-        self.call_spare(1, &|chair| meant(chair) && !chair.is_beyond());
+        let meant =
+            |chair: &Chair| (chair.names.is_empty() || chair.names.contains(freed)) && !chair.is_beyond();
+        #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+        self.note_spare({
+            let (room, calling) = (self.lock(), Calling::new(1, Call::Ready));
+            // Locks are all waited for by name, and by many.
+            if room.directory.named == room.seats.len() {
+                calling.go_to(room, |room| room.first_of(freed, &meant))
+            } else {
+                calling.go_round(room, &meant)
+            }
+        });
+        #[cfg(not(all(feature = "crowds", not(target_family = "wasm"))))]
+        self.call_spare(1, &meant);
     }
 
     /// Calls so many of those who are `meant`, and counts the slots for which nobody waits; returns how many these are.
     fn call_spare(&self, count: u32, meant: &dyn Fn(&Chair) -> bool) -> u32 {
         let beyond = self.call(count, Call::Ready, meant);
+        self.note_spare(beyond);
+        beyond
+    }
+
+    fn note_spare(&self, beyond: u32) {
         if beyond > 0 {
             let mut room = self.lock();
             room.spare = room.spare.saturating_add(beyond);
             room.freed = room.freed.wrapping_add(beyond);
         }
-        beyond
     }
 
     /// Calls those who wanted more than could be had: one of them learnt that there is more now.
@@ -279,42 +313,7 @@ impl WaitingRoom {
 
     /// Calls the first `count` of those who are `meant`. Returns how many fewer than `count` wait.
     fn call(&self, count: u32, call: Call, meant: &dyn Fn(&Chair) -> bool) -> u32 {
-        self.call_of(usize::MAX, count, call, meant)
-    }
-
-    /// The same where at most so many are meant.
-    fn call_of(&self, most: usize, count: u32, call: Call, meant: &dyn Fn(&Chair) -> bool) -> u32 {
-        let mut bells = Vec::new();
-        let mut room = self.lock();
-        if room.seats.is_empty() {
-            return count;
-        }
-        let meant_here = room.seats.iter().filter(|chair| meant(chair)).take(most);
-        let waiting = meant_here.filter(|chair| chair.bell.is_some()).take(count as usize).count() as u32;
-        // For whom nobody waits, those who try now may have asked just before the call. As many of them and no more ask
-        // again: if all did, they would be trying as the next slot comes free too, and so on for ever.
-        let spare = count - waiting;
-        let (mut left, mut beyond) = (count, spare);
-        for chair in room.seats.iter_mut().filter(|chair| meant(chair)).take(most) {
-            if left == 0 && beyond == 0 {
-                break;
-            }
-            if chair.bell.is_none() {
-                let one_more = !chair.granted && !chair.again && beyond > 0;
-                beyond -= u32::from(one_more);
-                chair.again |= one_more;
-            } else if left > 0 {
-                left -= 1;
-                chair.looks = call == Call::Alarm;
-                bells.extend(chair.bell.take());
-            }
-        }
-        drop(room);
-        for bell in bells {
-            // A caller that left meanwhile passes the call on as it drops its seat.
-            let _ = bell.send(call);
-        }
-        spare
+        Calling::new(count, call).go_round(self.lock(), meant)
     }
 
     /// Sends everybody away, and lets nobody in any more.
@@ -388,8 +387,7 @@ impl WaitingRoom {
     /// Calls those at this time who are among the first now and have no ticket, if there are any.
     pub fn set_moved_up(self: &Arc<Self>, runtime: &impl Runtime, at: Micros) {
         // Whoever leaves may still sit there.
-        if self.lock().seats.iter().filter(|chair| chair.is_in_front()).take(FRONT + 1).any(Chair::should_ask)
-        {
+        if self.lock().front().take(FRONT + 1).any(Chair::should_ask) {
             self.set_alarm(runtime, at, |room| &mut room.moved_up, |room, _| room.call_who_moved_up());
         }
     }
@@ -436,6 +434,71 @@ impl WaitingRoom {
     }
 }
 
+/// A call that goes round.
+struct Calling {
+    call: Call,
+    /// How many more of those who wait it is for.
+    left: u32,
+    bells: Vec<oneshot::Sender<Call>>,
+    /// Who tries meanwhile, by their seats, and no more of them than could be meant.
+    trying: Vec<usize>,
+}
+
+impl Calling {
+    fn new(count: u32, call: Call) -> Self {
+        Calling { call, left: count, bells: Vec::new(), trying: Vec::new() }
+    }
+
+    /// Calls who is `meant`. Returns how many fewer wait than it was for.
+    fn go_round(mut self, mut room: MutexGuard<'_, Room>, meant: &dyn Fn(&Chair) -> bool) -> u32 {
+        for (at, chair) in room.seats.iter_mut().enumerate().filter(|(_, chair)| meant(chair)) {
+            if self.left == 0 {
+                break;
+            }
+            self.meet(at, chair);
+        }
+        self.end(room)
+    }
+
+    /// The same of those who sit there.
+    #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+    fn go_to(mut self, mut room: MutexGuard<'_, Room>, seats: impl FnOnce(&Room) -> Vec<usize>) -> u32 {
+        for at in seats(&room) {
+            if self.left == 0 {
+                break;
+            }
+            if let Some(chair) = room.seats.get_mut(at) {
+                self.meet(at, chair);
+            }
+        }
+        self.end(room)
+    }
+
+    fn meet(&mut self, at: usize, chair: &mut Chair) {
+        if let Some(bell) = chair.bell.take() {
+            self.left -= 1;
+            chair.looks = self.call == Call::Alarm;
+            self.bells.push(bell);
+        } else if !chair.granted && !chair.again && self.trying.len() < self.left as usize {
+            self.trying.push(at);
+        }
+    }
+
+    /// For whom nobody waits, those who try now may have asked just before the call. As many of them and no more ask again: if all
+    /// did, they would be trying as the next slot comes free too, and so on for ever.
+    fn end(self, mut room: MutexGuard<'_, Room>) -> u32 {
+        for at in self.trying.into_iter().take(self.left as usize) {
+            room.seats.get_mut(at).into_iter().for_each(|chair| chair.again = true);
+        }
+        drop(room);
+        for bell in self.bells {
+            // A caller that left meanwhile passes the call on as it drops its seat.
+            let _ = bell.send(self.call);
+        }
+        self.left
+    }
+}
+
 impl Seat {
     /// Waits for a call; `None` if none came by `deadline`. The seat stays where it was.
     pub async fn called(&mut self, runtime: &impl Runtime, deadline: Micros) -> Option<Call> {
@@ -451,8 +514,9 @@ impl Seat {
             let _ = sender.send(Call::Closed);
             return;
         }
-        let Some(chair) = room.find(self).and_then(|at| room.seats.get_mut(at)) else { return };
-        (chair.place, chair.asked, chair.granted, chair.looks) = (place, asked, false, false);
+        let Some(at) = room.find((self.turn, self.number)) else { return };
+        let Some(chair) = room.place(at, place) else { return };
+        (chair.asked, chair.granted, chair.looks) = (asked, false, false);
         if std::mem::take(&mut chair.again) {
             let _ = sender.send(Call::Ready);
         } else {
@@ -464,7 +528,10 @@ impl Seat {
     pub fn set_due(&self, runtime: &impl Runtime, at: Micros) {
         {
             let mut room = self.room.lock();
-            let Some(chair) = room.find(self).and_then(|at| room.seats.get_mut(at)) else { return };
+            let Some(chair) = room.find((self.turn, self.number)).and_then(|at| room.seats.get_mut(at))
+            else {
+                return;
+            };
             chair.due = at;
         }
         self.room.set_due(runtime, at);
@@ -473,8 +540,10 @@ impl Seat {
     /// Tries on under this name; or has what it came for, but has yet to see whether that is of use.
     pub fn set(&self, place: Place, granted: bool) {
         let mut room = self.room.lock();
-        if let Some(chair) = room.find(self).and_then(|at| room.seats.get_mut(at)) {
-            (chair.place, chair.granted) = (place, granted);
+        if let Some(at) = room.find((self.turn, self.number))
+            && let Some(chair) = room.place(at, place)
+        {
+            chair.granted = granted;
         }
     }
 
@@ -485,8 +554,10 @@ impl Seat {
 
     fn remove(&mut self) -> Option<Chair> {
         let mut room = self.room.lock();
-        let at = room.find(self)?;
+        let at = room.find((self.turn, self.number))?;
         let chair = take_out(&mut room.seats, at);
+        #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+        chair.iter().for_each(|chair| room.directory.remove(chair));
         if room.seats.is_empty() {
             // Those who come next have alarms of their own.
             (room.due, room.moved_up, room.recheck) = (None, None, None);
@@ -497,6 +568,16 @@ impl Seat {
 }
 
 impl Room {
+    /// Those who take any slot, as far as they have none yet.
+    fn front(&self) -> impl Iterator<Item = &Chair> {
+        // Of locks there are none, and of those who wait for them many.
+        #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+        let most = if self.directory.anyone == 0 { 0 } else { usize::MAX };
+        #[cfg(not(all(feature = "crowds", not(target_family = "wasm"))))]
+        let most = usize::MAX;
+        self.seats.iter().take(most).filter(|chair| chair.is_in_front())
+    }
+
     /// The first of the ends that are to come.
     fn next_end(&mut self, now: Micros) -> Micros {
         self.ends.retain(|end| *end > now);
@@ -514,13 +595,40 @@ impl Room {
         }
     }
 
-    fn find(&self, seat: &Seat) -> Option<usize> {
+    /// Who waits for this name and is meant: the first who waits for a call, and those who try before.
+    #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+    fn first_of(&self, name: &SlotId, meant: &dyn Fn(&Chair) -> bool) -> Vec<usize> {
+        let chair = |at: usize| self.seats.get(at).filter(|chair| meant(chair));
+        let mut waits = false;
+        let until_one_waits = |at: &usize| {
+            let before = waits;
+            waits = chair(*at).is_some_and(|chair| chair.bell.is_some());
+            !before
+        };
+        let seats = self.directory.of(name).filter_map(|seat| self.find(seat));
+        seats.filter(|at| chair(*at).is_some()).take_while(until_one_waits).collect()
+    }
+
+    fn find(&self, seat: (Turn, u64)) -> Option<usize> {
         if !cfg!(feature = "crowds") {
             // As in `found_none`.
-            return self.seats.iter().position(|chair| chair.number == seat.number);
+            return self.seats.iter().position(|chair| chair.number == seat.1);
         }
-        let at = self.seats.partition_point(|chair| (chair.turn, chair.number) < (seat.turn, seat.number));
-        self.seats.get(at).filter(|chair| chair.number == seat.number).map(|_| at)
+        let at = self.seats.partition_point(|chair| (chair.turn, chair.number) < seat);
+        self.seats.get(at).filter(|chair| chair.number == seat.1).map(|_| at)
+    }
+
+    /// Who sits there waits at another place from now on.
+    fn place(&mut self, at: usize, place: Place) -> Option<&mut Chair> {
+        let chair = self.seats.get_mut(at)?;
+        #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+        if chair.place != place {
+            self.directory.leave(chair);
+            chair.place = place;
+            self.directory.stay(chair);
+        }
+        chair.place = place;
+        Some(chair)
     }
 }
 

@@ -268,3 +268,80 @@ async fn an_alarm_that_is_set_in_a_turn_of_a_host_rings_in_it() {
     assert_eq!(seats[0].called(&runtime, soon + 10 * crate::SECOND).await, Some(Call::Ready));
     crate::runtime::tasks::let_go();
 }
+
+/// How long it takes, at best of some rounds, to do this among so many who wait for names of their own.
+#[cfg(feature = "crowds")]
+#[allow(clippy::disallowed_methods, reason = "it measures")]
+fn among(count: i64, what: impl Fn(&Arc<WaitingRoom>)) -> std::time::Duration {
+    let room = Arc::new(WaitingRoom::default());
+    let name = |number: i64| vec![SlotId::new(&format!("lock-{number}")).expect("an id")];
+    let mut seats: Vec<_> = (0..count)
+        .map(|number| {
+            room.enter((0, number), Place::Names(number as u128), name(number)).expect("there is room")
+        })
+        .collect();
+    (0..).zip(&mut seats).for_each(|(number, seat)| seat.stay(Place::Names(number), true));
+    let round = |_| {
+        let began = std::time::Instant::now();
+        what(&room);
+        began.elapsed()
+    };
+    (0..20).map(round).min().expect("a round")
+}
+
+// Each walked all who wait in this process, for whatever lock: 50,000 that timed out together took minutes.
+#[cfg(feature = "crowds")]
+#[test]
+fn what_concerns_one_name_costs_no_more_where_many_wait_for_others() {
+    let runtime = crate::runtime::TokioRuntime::new(
+        tokio::runtime::Builder::new_current_thread().build().expect("a runtime").handle().clone(),
+    );
+    let free = SlotId::new("free").expect("an id");
+    type What<'a> = (&'a str, &'a dyn Fn(&Arc<WaitingRoom>));
+    let whats: [What<'_>; 3] = [
+        ("a ticket of another process is called", &|room| room.call_tickets(&[1 << 100])),
+        ("a name is given back that nobody waits for", &|room| room.call_first(&free)),
+        ("somebody leaves", &|room| room.set_moved_up(&runtime, 0)),
+    ];
+    for (what, does) in whats {
+        let (few, many) = (among(10, does), among(50_000, does));
+        assert!(many < 20 * few + std::time::Duration::from_micros(50), "{what}: {few:?}, {many:?}");
+    }
+}
+
+#[cfg(feature = "crowds")]
+#[test]
+fn the_first_is_called_who_waits_for_the_name_that_is_given_back() {
+    let room = Arc::new(WaitingRoom::default());
+    let id = |name: &str| SlotId::new(name).expect("an id");
+    let sits = |turn: i64, names: &[&str]| {
+        let place = Place::Names(turn as u128);
+        let mut seat =
+            room.enter((0, turn), place, names.iter().map(|name| id(name)).collect()).expect("there is room");
+        seat.stay(place, true);
+        seat
+    };
+    let (mut third, mut first, mut second) = (sits(3, &["b", "a"]), sits(1, &["a"]), sits(2, &["b"]));
+    let called = |seat: &mut Seat| seat.bell.try_recv().ok().flatten();
+    room.call_first(&id("b"));
+    assert_eq!(
+        [called(&mut first), called(&mut second), called(&mut third)],
+        [None, Some(Call::Ready), None]
+    );
+    // Who tries may have asked before; of those who wait the next is called.
+    room.call_first(&id("b"));
+    assert_eq!([called(&mut first), called(&mut third)], [None, Some(Call::Ready)]);
+    // Nobody waits for it any more: one who tries asks again, and then it is to spare.
+    room.call_first(&id("b"));
+    second.stay(Place::Names(2), true);
+    assert_eq!(called(&mut second), Some(Call::Ready));
+    // By their tickets, of which another took the place.
+    third.stay(Place::Names(33), true);
+    room.call_tickets(&[3, 1]);
+    assert_eq!([called(&mut first), called(&mut third)], [Some(Call::Ready), None]);
+    room.call_tickets(&[33]);
+    assert_eq!(called(&mut third), Some(Call::Ready));
+    drop((first, second, third));
+    let left = room.lock();
+    assert_eq!((left.directory.named, left.directory.anyone, left.directory.tickets.len()), (0, 0, 0));
+}
