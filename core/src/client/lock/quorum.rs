@@ -79,11 +79,14 @@ const NO_LINE: &str =
 /// has the largest of those that it was granted by, and each of them is about its server's clock. So two holders' fences are in
 /// their order if the servers' clocks are nearer to each other than the two acquisitions are:
 ///
-/// - whoever was *lost* before, who alone can be late, acquired one `ttl` earlier or more (less 1 %): while the clocks
-///   agree to within that, a resource that checks fences refuses every late holder;
+/// - whoever was *lost* before, who alone can be late, acquired one `ttl` earlier or more, or one `max_hold` where that is
+///   shorter (less 1 %): while the clocks agree to within that, a resource that checks fences refuses every late holder;
 /// - whoever *gave it back* may have acquired a moment before. Where clocks differ by more, the next holder can have the
 ///   lower fence, and the resource refuses the one who holds the lock. It is told so, and can acquire again: that helps
-///   as soon as the difference has passed.
+///   as soon as the difference has passed;
+/// - whose lock was *broken* ([`Lock::break_lease`]) may have acquired a moment before too, and may be late: where clocks
+///   differ by more its fence can be the higher one, which a resource admits. Break a quorum's lock only when its holder is
+///   known to be dead.
 ///
 /// A single server's fences depend on no clock. What must never be wrong is better locked there.
 pub struct Quorum<S: Store, R: Runtime> {
@@ -385,7 +388,7 @@ impl<S: Store, R: Runtime> Servers<S, R> {
         for (vote, server) in votes.iter().zip(&self.all) {
             if vote.as_ref().is_some_and(is_answer) {
                 server.suspect_until.store(0, Relaxed);
-            } else if now >= limit {
+            } else if now >= limit && !vote.as_ref().is_some_and(is_busy) {
                 server.suspect_until.store(now + SUSPICION, Relaxed);
             }
         }
@@ -400,12 +403,14 @@ impl<S: Store, R: Runtime> Servers<S, R> {
     ) -> Error {
         let (servers, needed, granted) = (self.all.len(), self.needed(), granted(&votes));
         let answered = votes.iter().flatten().filter(|vote| is_answer(vote)).count();
-        let (mut refusals, mut troubles) = (Vec::new(), Vec::new());
+        let (mut refusals, mut troubles, mut busy) = (Vec::new(), Vec::new(), None);
         for (at, (vote, server)) in votes.into_iter().zip(&self.all).enumerate() {
             match vote {
                 Some(Ok(_)) => {}
                 Some(Err(error)) if is_refusal(&error) => refusals.push(error),
                 Some(Err(error)) if error.code() == Code::Cancelled => return error,
+                // It is this process that does not get to ask it.
+                Some(Err(error)) if error.code() == Code::Busy => busy = Some(error),
                 other => {
                     let said = other.and_then(Result::err).map(|error| error.message().to_owned());
                     let silence = || format!("no answer within {} ms", patience / MILLISECOND);
@@ -413,6 +418,9 @@ impl<S: Store, R: Runtime> Servers<S, R> {
                     troubles.push(format!("servers[{at}]: {cause}"));
                 }
             }
+        }
+        if let Some(busy) = busy.filter(|_| answered < needed && troubles.is_empty()) {
+            return busy;
         }
         if answered < needed {
             let why = troubles.first().map_or("", String::as_str);
@@ -448,6 +456,10 @@ async fn vote<S: Store, R: Runtime>(
 
 fn is_answer<L>(vote: &Vote<L>) -> bool {
     vote.as_ref().map_or_else(is_refusal, |_| true)
+}
+
+fn is_busy<L>(vote: &Vote<L>) -> bool {
+    vote.as_ref().is_err_and(|error| error.code() == Code::Busy)
 }
 
 fn is_refusal(error: &Error) -> bool {

@@ -251,6 +251,16 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         self.lock().lapses = true;
     }
 
+    /// Whether its keeper renews it.
+    pub(in crate::client) fn is_kept(&self) -> bool {
+        self.lock().life.vigil().is_some_and(|vigil| vigil.interval > 0)
+    }
+
+    /// It is renewed no more, and runs to its deadline unless it is given back before.
+    pub(in crate::client) fn keep_no_more(&self) {
+        self.lock().life.vigil().iter().for_each(|vigil| vigil.keep_no_more());
+    }
+
     /// Gives it back if it was not, as one that its caller has not seen: its nonce was not used, and it need not rest.
     #[doc(hidden)]
     pub fn unseen(&self) {
@@ -342,6 +352,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     fn tell_given_back(&self) {
         let vigil = self.lock().life.vigil();
         vigil.map(|vigil| vigil.end(Ending::GivenBack));
+        #[cfg(feature = "crowds")]
+        self.core.hear_no_more();
     }
 
     fn concluded(&self, ended: bool, outcome: Result<()>) -> Result<()> {

@@ -24,6 +24,9 @@ struct Watched {
     term: Term,
     /// When it is renewed; `None` while a renewal is under way, or if it is not.
     renewal: Option<Micros>,
+    /// Whether it is renewed no more, though its holder has it.
+    #[cfg(feature = "crowds")]
+    unkept: bool,
     /// Whether its holder has let go: how it ended is told when the store has said so.
     left: bool,
     /// Who wants to hear of its end.
@@ -126,6 +129,8 @@ impl Vigil {
         let watched = Watched {
             term,
             renewal: None,
+            #[cfg(feature = "crowds")]
+            unkept: false,
             left: false,
             bells,
             claim_bells,
@@ -231,10 +236,11 @@ impl Vigil {
     }
 
     fn end_of(&self, mut watched: MutexGuard<'_, Watched>, ending: Ending) -> Option<Ending> {
-        watched.claim_bells.clear();
-        let (before, bells) = (watched.term.end(ending), std::mem::take(&mut watched.bells));
-        // Those whom it tells may ask for the lease.
+        let before = watched.term.end(ending);
+        let (bells, claims) = (std::mem::take(&mut watched.bells), std::mem::take(&mut watched.claim_bells));
+        // Those whom it tells, also that nobody claims it any more, may ask for the lease.
         drop(watched);
+        drop(claims);
         for bell in bells {
             let _ = bell.send(Word::Ended(ending));
         }
@@ -258,8 +264,20 @@ impl Vigil {
     /// Has it renewed then, or earlier if it is to be: what was heard of a claim while a renewal was under way is not
     /// answered by that.
     pub fn renew_at(&self, time: Micros) {
-        let renewal = &mut self.lock().renewal;
-        *renewal = Some(renewal.map_or(time, |earlier| earlier.min(time)));
+        let mut watched = self.lock();
+        #[cfg(feature = "crowds")]
+        if watched.unkept {
+            return;
+        }
+        watched.renewal = Some(watched.renewal.map_or(time, |earlier| earlier.min(time)));
+    }
+
+    /// It is renewed no more: see [`crate::client::Lease::keep_no_more`].
+    pub fn keep_no_more(&self) {
+        let mut watched = self.lock();
+        #[cfg(feature = "crowds")]
+        (watched.unkept = true);
+        watched.renewal = None;
     }
 
     /// When something is to be done for it; `None` if nothing ever is.

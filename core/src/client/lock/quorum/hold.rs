@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::Poll;
 
-use futures_util::future::{join_all, select_all};
+use futures_util::future::{FutureExt, Shared, join_all, select_all};
 
 use crate::Micros;
 use crate::client::Lease;
@@ -27,21 +27,42 @@ struct Holders<S: Store, R: Runtime> {
     held: Mutex<Vec<Held<S, R>>>,
     /// How many of them must last.
     needed: usize,
+    ends: Arc<Ends>,
 }
+
+/// When each server's leases end, also of those that joined late, and after all were given back: nothing until somebody asks.
+type Ends = Mutex<Option<Vec<End>>>;
 
 /// The way in for servers that granted late.
 pub(super) struct Joining<S: Store, R: Runtime>(Weak<Holders<S, R>>);
 
 /// The leases of one server. A renewal that is under way has them too.
 type Held<S, R> = Arc<Vec<Lease<S, R>>>;
-type End = BoxedFuture<'static, Option<Error>>;
+type End = Shared<BoxedFuture<'static, Option<Error>>>;
 
 impl<S: Store, R: Runtime> Hold<S, R> {
     pub fn new(runtime: R, held: Vec<Vec<Lease<S, R>>>, needed: usize) -> Self {
         // Of those only who made the majority: what comes later is no later than the next holder's.
         let fence = held.iter().map(|leases| holding::fence(leases)).max().unwrap_or_default();
+        let is_kept = held.iter().flatten().any(Lease::is_kept);
         let held = Mutex::new(held.into_iter().map(Arc::new).collect());
-        Hold { runtime, servers: Arc::new(Holders { held, needed }), fence }
+        let hold = Hold { runtime, servers: Arc::new(Holders { held, needed, ends: Arc::default() }), fence };
+        if is_kept {
+            hold.keep_no_longer_than_it_stands();
+        }
+        hold
+    }
+
+    /// What is left when too few hold it is renewed no more: that protects nothing, and others could not have it.
+    fn keep_no_longer_than_it_stands(&self) {
+        let (lost, servers) = (self.lost(), Arc::downgrade(&self.servers));
+        self.runtime.spawn(async move {
+            if lost.await.is_some()
+                && let Some(servers) = servers.upgrade()
+            {
+                servers.lock().iter().flat_map(|leases| leases.iter()).for_each(Lease::keep_no_more);
+            }
+        });
     }
 
     pub fn joining(&self) -> Joining<S, R> {
@@ -56,16 +77,19 @@ impl<S: Store, R: Runtime> Joining<S, R> {
         let Some(servers) = self.0.upgrade() else { return };
         let mut held = servers.lock();
         if remaining(&held, servers.needed) > 0 {
-            held.push(Arc::new(leases));
+            let leases = Arc::new(leases);
+            unpoisoned(&servers.ends).iter_mut().for_each(|ends| ends.push(end(&leases)));
+            held.push(leases);
         }
     }
 }
 
 impl<S: Store, R: Runtime> Holders<S, R> {
-    /// When each but the first so many of them ends.
-    fn ends(&self, after: usize) -> Vec<End> {
-        let end = |leases: &Held<S, R>| Box::pin(holding::lost(leases)) as End;
-        self.lock().iter().skip(after).map(end).collect()
+    /// When each of them ends.
+    fn ends(&self) -> Arc<Ends> {
+        let held = self.lock();
+        unpoisoned(&self.ends).get_or_insert_with(|| held.iter().map(end).collect());
+        self.ends.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Held<S, R>>> {
@@ -83,22 +107,24 @@ impl<S: Store, R: Runtime> Several for Hold<S, R> {
     }
 
     /// Ends with the loss that leaves too few; with nothing if all that are not lost were given back.
-    fn lost(&self) -> End {
-        let (servers, needed) = (Arc::downgrade(&self.servers), self.servers.needed);
-        let mut ends = self.servers.ends(0);
-        let mut seen = ends.len();
+    fn lost(&self) -> BoxedFuture<'static, Option<Error>> {
+        let (ends, needed) = (self.servers.ends(), self.servers.needed);
         Box::pin(async move {
-            let mut given_back = 0;
-            while !ends.is_empty() {
-                let (ending, _, mut others) = select_all(ends).await;
-                let joined = servers.upgrade().map_or_else(Vec::new, |servers| servers.ends(seen));
-                seen += joined.len();
-                others.extend(joined);
+            let (mut awaited, mut seen, mut given_back) = (Vec::new(), 0, 0);
+            let note_joined = |awaited: &mut Vec<End>, seen: &mut usize| {
+                let joined = unpoisoned(&ends).iter().flatten().skip(*seen).cloned().collect::<Vec<_>>();
+                *seen += joined.len();
+                awaited.extend(joined);
+            };
+            note_joined(&mut awaited, &mut seen);
+            while !awaited.is_empty() {
+                let (ending, _, others) = select_all(awaited).await;
+                awaited = others;
+                note_joined(&mut awaited, &mut seen);
                 given_back += usize::from(ending.is_none());
-                if ending.is_some() && others.len() + given_back < needed {
+                if ending.is_some() && awaited.len() + given_back < needed {
                     return ending;
                 }
-                ends = others;
             }
             None
         })
@@ -132,6 +158,11 @@ impl<S: Store, R: Runtime> Several for Hold<S, R> {
     fn lapse(&self) {
         self.servers.lock().iter().flat_map(|leases| leases.iter()).for_each(Lease::lapse);
     }
+}
+
+/// When the leases of a server end.
+fn end<S: Store, R: Runtime>(leases: &Held<S, R>) -> End {
+    (Box::pin(holding::lost(leases)) as BoxedFuture<'static, _>).shared()
 }
 
 /// As long as the best last of which there are enough.

@@ -399,6 +399,53 @@ async fn who_grants_late_does_not_bring_back_what_is_lost() {
     assert_eq!(held.release().await.unwrap_err().code(), Code::Lost);
 }
 
+// It went on for as long as the body ran, and with two such holders no third had a majority of servers that were all there.
+#[tokio::test]
+async fn what_is_left_of_a_lost_lock_is_renewed_no_more() {
+    let servers = servers(3);
+    let held = locked(&quorum(&servers), at_once()).await.unwrap();
+    servers[..2].iter().for_each(Faulty::forgets);
+    assert!(bounded(2 * TTL, held.lost()).await.is_some());
+    // While its holder has yet to give it back.
+    eventually_free(&servers[2..], 1).await;
+    assert_eq!(held.release().await.unwrap_err().code(), Code::Lost);
+}
+
+// Servers that had joined late were not counted once it was given back.
+#[tokio::test]
+async fn a_lock_that_a_majority_took_back_in_time_was_not_lost() {
+    let servers = servers(3);
+    let here = Quorum::new(servers.iter().map(|server| server.opened(60 * SECOND)).collect()).unwrap();
+    let options = || LockOptions { keepalive: Keepalive::Off, ttl: 60 * SECOND, ..at_once() };
+    // From now on each takes one message.
+    locked(&here, options()).await.unwrap().release().await.unwrap();
+    servers[2].is(SLOW);
+    let held = locked(&here, options()).await.unwrap();
+    let lost = held.lost();
+    tokio::time::sleep(Duration::from_micros(2 * DELAY)).await;
+    servers[2].is(WELL);
+    servers[0].forgets();
+    held.release().await.unwrap();
+    drop(held);
+    assert_eq!(bounded(10 * SECOND, lost).await.map(|error| error.code()), None);
+}
+
+// It was said of the servers, which are well, that they are not there.
+#[tokio::test]
+async fn a_process_that_does_not_get_to_ask_is_busy() {
+    let servers = servers(3);
+    let voters = quorum(&servers).servers;
+    let busy = || Some(Err(Error::new(Code::Busy, "too many requests wait here; try again later")));
+    let dead = || Some(Err(Error::new(Code::StoreUnavailable, "connection refused")));
+    for (votes, code) in
+        [(vec![busy(), busy(), busy()], Code::Busy), (vec![busy(), None, dead()], Code::StoreUnavailable)]
+    {
+        voters.note(&votes, 0);
+        assert_eq!(voters.all[0].suspect_until.load(SeqCst), 0);
+        assert_eq!(voters.refusal(votes, &at_once(), SECOND).code(), code);
+    }
+}
+
 // In node-redlock `using` threw away what its routine gave when the lock did not last.
 #[tokio::test]
 async fn what_the_body_gave_is_not_thrown_away() {
