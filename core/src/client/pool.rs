@@ -19,6 +19,8 @@ pub(super) mod yields;
 use std::fmt;
 use std::pin::pin;
 use std::sync::atomic::AtomicU64;
+#[cfg(feature = "crowds")]
+use std::sync::atomic::Ordering::Release;
 use std::sync::{Arc, Mutex as SyncMutex};
 
 use futures_util::lock::Mutex;
@@ -29,7 +31,7 @@ use self::courier::crowded;
 use self::courier::{Courier, unsure};
 use self::keeper::Keeper;
 use self::lease::unexpected;
-use self::statistics::Counters;
+use self::statistics::{Counters, GivenUp};
 use self::stock::Stock;
 use self::waiting::WaitingRoom;
 use self::yields::Yields;
@@ -214,16 +216,18 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     /// As [`Self::acquire`].
     pub async fn acquire_with(&self, options: AcquireOptions) -> Result<Lease<S, R>> {
         only_one(&options)?;
-        let mut leases = self.acquire_many_with(options).await?;
+        let mut leases = self.core.acquire_counted(options).await?;
         leases.pop().ok_or_else(|| unexpected(&Reply::Granted(Vec::new())))
     }
 
-    /// Leases `count` slots at once by options.
+    /// Leases `count` slots at once by options, which must say how many.
     ///
     /// # Errors
     /// As [`Self::acquire`].
     pub async fn acquire_many_with(&self, options: AcquireOptions) -> Result<Vec<Lease<S, R>>> {
-        self.core.acquire_counted(options).await
+        // None is as many as 0, which are refused.
+        let count = Some(options.count.unwrap_or(0));
+        self.core.acquire_counted(AcquireOptions { count, ..options }).await
     }
 
     /// Leases one slot at once or not at all, without a future: for stores in memory. The chain is not
@@ -301,20 +305,33 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     /// Ends what waits for a slot.
     pub fn close(&self) {
         self.room.close();
-        if let Some(mut watch) = self.watch.try_lock() {
+        self.hear_no_more();
+    }
+
+    /// Listens no longer, once it is closed: unless the holder of a lease wants to hear who claims it, as what is held stays held. Who
+    /// has the subscription just now sees to it.
+    pub fn hear_no_more(&self) {
+        #[cfg(feature = "crowds")]
+        let is_wanted = !self.room.is_closed() || self.keeper.listens();
+        #[cfg(not(feature = "crowds"))]
+        let is_wanted = false;
+        if !is_wanted && let Some(mut watch) = self.watch.try_lock() {
             *watch = None;
+            // Who asks in turns hears nothing any more.
+            #[cfg(feature = "crowds")]
+            self.hearing.store(0, Release);
         }
     }
 
     /// Leases, and counts how it went.
     pub async fn acquire_counted(self: &Arc<Self>, options: AcquireOptions) -> Result<Vec<Lease<S, R>>> {
         let began = self.runtime.now();
-        let outcome = self.acquire(self.want(options, began)?).await;
-        match &outcome {
-            Ok(_) => self.counters.waited(self.runtime.now().saturating_sub(began)),
-            Err(_) => Counters::add(&self.counters.refused),
-        }
-        outcome
+        let want = self.want(options, began)?;
+        let given_up = GivenUp(&self.counters);
+        let leases = self.acquire(want).await?;
+        std::mem::forget(given_up);
+        self.counters.waited(self.runtime.now().saturating_sub(began));
+        Ok(leases)
     }
 
     /// The time to live that outlasts a chain of thieves, by what was measured here of late.

@@ -30,6 +30,7 @@ pub use source::{Change, PageAsk, SharedSource, TokenSource, TokensInMemory, rea
 
 use self::attempt::Attempt;
 use super::pool::PoolCore;
+use super::pool::statistics::GivenUp;
 use super::pool::waiting::closed;
 use super::{Keepalive, Pool, PoolOptions, Select, Unit};
 use crate::Micros;
@@ -191,13 +192,12 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
         let attempt = Attempt::new(wallet.clone(), purse, target, options, began)?;
         // It ends as the handle closes, whatever it waits for. Dropped, it gives back what it has.
         let closing = wallet.core.room.closing().map(drop);
+        let given_up = GivenUp(&wallet.core.counters);
         let selection = runtime::before(closing, pin!(attempt.run())).await;
-        let selection = selection.unwrap_or_else(|| Err(closed()));
-        match &selection {
-            Ok(_) => wallet.core.counters.waited(wallet.core.runtime.now().saturating_sub(began)),
-            Err(_) => super::pool::statistics::Counters::add(&wallet.core.counters.refused),
-        }
-        selection
+        let selection = selection.unwrap_or_else(|| Err(closed()))?;
+        std::mem::forget(given_up);
+        wallet.core.counters.waited(wallet.core.runtime.now().saturating_sub(began));
+        Ok(selection)
     }
 
     /// Hears what the source tells, if it does: of a currency, the wallet's option if none is named. For the wallet's `max_age`

@@ -505,7 +505,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             count if self.makes_names => {
                 let first = want.slots.iter().flatten().next().map_or("", SlotId::as_str);
                 let (of, others) = if count == 1 { ("", "") } else { ("of ", " and others") };
-                format!("the lock {of}{first}{others} was held by others until the timeout; give a longer one")
+                format!("the lock {of}{first}{others} was held by others, or kept for those before, until the timeout; give a longer one")
             }
             1 => format!(
                 "no slot of {pool} came free before the timeout; give a longer one, more slots or a shorter ttl"

@@ -127,6 +127,12 @@ impl Keeper {
         }
     }
 
+    /// Whether the holder of a lease wants to hear who claims it.
+    #[cfg(feature = "crowds")]
+    pub fn listens(&self) -> bool {
+        self.lock().vigils.iter().any(|vigil| vigil.heeds(None))
+    }
+
     fn look_by(&self, time: Micros) {
         if let Some(task) = &mut self.lock().task {
             task.look_by(time);
@@ -278,7 +284,11 @@ async fn run<S: Store, R: Runtime>(core: Weak<PoolCore<S, R>>) {
             core.lose(vigil, Ending::Lost(Loss::Expired));
         }
         core.renew_together(round.renewals);
-        let Some((next, bell)) = core.keeper.rest() else { return };
+        let Some((next, bell)) = core.keeper.rest() else {
+            #[cfg(feature = "crowds")]
+            core.hear_no_more();
+            return;
+        };
         let runtime = core.runtime.clone();
         let pause = next.saturating_sub(core.lease_clock());
         drop(core);

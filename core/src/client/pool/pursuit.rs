@@ -234,10 +234,14 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         // The others wait for the one subscription here.
         let heard = self.watch.lock().await.is_some();
         if heard || self.is_deaf() {
+            // It may have been closed meanwhile.
+            self.hear_no_more();
             return heard;
         }
         let _ = self.begin_to_hear().await;
-        self.watch.lock().await.is_some()
+        let heard = self.watch.lock().await.is_some();
+        self.hear_no_more();
+        heard
     }
 
     /// Whether calls are heard. If not it is tried again, where that may help, for whoever asks next: a subscription that hangs keeps
@@ -246,6 +250,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     fn hears_by_now(self: &Arc<Self>) -> bool {
         // Else one is made just now.
         let Some(heard) = self.watch.try_lock().map(|watch| watch.is_some()) else { return false };
+        self.hear_no_more();
         if !heard && !self.is_deaf() {
             drop(self.begin_to_hear());
         }
@@ -280,14 +285,13 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let limit = self.runtime.now() + self.response_timeout;
         let making = pin!(self.courier.pool().watch(self.listener()));
         *watch = runtime::by(&self.runtime, limit, making).await.and_then(|made| made.ok().flatten());
-        // Who closes does not wait for the lock that is held here.
-        if self.room.is_closed() {
-            *watch = None;
-        }
         let hearing = if watch.is_some() { self.counter.fetch_add(1, Relaxed) + 1 } else { 0 };
         self.hearing.store(hearing, Release);
         let again = if watch.is_some() { 0 } else { self.runtime.now() + DEAF };
         self.deaf_until.store(again, Relaxed);
+        drop(watch);
+        // Who closes does not wait for the lock that was held here.
+        self.hear_no_more();
     }
 
     /// The same, but whoever waits makes the subscription itself.

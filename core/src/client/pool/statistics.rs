@@ -91,6 +91,15 @@ impl Default for Counters {
     }
 }
 
+/// An acquisition that has come to nothing yet: dropped, also as its caller gives it up, it was refused.
+pub(in crate::client) struct GivenUp<'a>(pub &'a Counters);
+
+impl Drop for GivenUp<'_> {
+    fn drop(&mut self) {
+        Counters::add(&self.0.refused);
+    }
+}
+
 impl Counters {
     pub fn add(counter: &AtomicU64) {
         counter.fetch_add(1, Relaxed);
@@ -126,8 +135,11 @@ impl Counters {
                 seen += count;
                 seen >= wanted
             });
-            let bound = (1u64 << bucket.unwrap_or(0)) - 1;
-            bound.min(longest)
+            match bucket.unwrap_or(0) {
+                // Whatever is longer counts there too.
+                last if last + 1 == BUCKETS => longest,
+                bucket => ((1u64 << bucket) - 1).min(longest),
+            }
         };
         Statistics {
             leased: get(&self.granted).saturating_sub(get(&self.ended)),
@@ -159,5 +171,15 @@ mod tests {
         assert_eq!(statistics.wait_p50_micros, 3);
         assert_eq!(statistics.wait_p99_micros, 1_000_000);
         assert_eq!(statistics.wait_max_micros, 1_000_000);
+    }
+
+    // It said 6.36 days.
+    #[test]
+    fn waits_of_many_days_are_bounded_too() {
+        let counters = Counters::default();
+        let ten_days = 10 * 86_400 * crate::SECOND;
+        counters.waited(ten_days);
+        let statistics = counters.read(0, 0);
+        assert_eq!((statistics.wait_p50_micros, statistics.wait_p99_micros), (ten_days, ten_days));
     }
 }

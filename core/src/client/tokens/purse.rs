@@ -159,9 +159,13 @@ impl Purse {
 
     /// Whoever is called has looked, or is there no more: there may be something left for the next.
     pub fn pass_on(&self, now: Micros) {
-        if self.waiting() > 0 {
+        while self.waiting() > 0 {
             let free = self.pool().free(now);
-            self.turns().call(now, free);
+            let bell = self.turns().call(now, free);
+            // Without the lock, as who hears it may look at once. Who left meanwhile has no use for it.
+            if bell.is_none_or(|bell| bell.send(()).is_ok()) {
+                return;
+            }
         }
     }
 

@@ -79,8 +79,8 @@ impl Turns {
         self.waiting.remove(&turn.number);
     }
 
-    /// Calls the first for whom it suffices what is free.
-    pub fn call(&mut self, now: Micros, free: Total) {
+    /// The bell of the first for whom it suffices what is free. If nobody is there to hear it the next has its turn.
+    pub fn call(&mut self, now: Micros, free: Total) -> Option<oneshot::Sender<()>> {
         let freed = self.freed;
         // Of what is free those who are called have theirs.
         let mut wanted = Total::default();
@@ -91,14 +91,16 @@ impl Turns {
                 wanted = with;
             } else if with > free {
                 if now < waiting.turn.since.saturating_add(PRECEDENCE) {
-                    return;
+                    return None;
                 }
-            } else if waiting.looked.is_none_or(|looked| looked < freed)
-                && waiting.bell.take().is_some_and(|bell| bell.send(()).is_ok())
-            {
-                return;
+            } else if waiting.looked.is_none_or(|looked| looked < freed) {
+                let bell = waiting.bell.take().filter(|bell| !bell.is_canceled());
+                if bell.is_some() {
+                    return bell;
+                }
             }
         }
+        None
     }
 }
 
@@ -119,7 +121,9 @@ mod tests {
     }
 
     fn call(turns: &mut Turns, bells: &mut [(Turn, oneshot::Receiver<()>)], free: u64) -> Option<usize> {
-        turns.call(SECOND, [free.into()].into_iter().collect());
+        if let Some(bell) = turns.call(SECOND, [free.into()].into_iter().collect()) {
+            bell.send(()).expect("somebody hears it");
+        }
         bells.iter_mut().position(|(_, bell)| bell.try_recv() == Ok(Some(())))
     }
 

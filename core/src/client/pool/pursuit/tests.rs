@@ -1,3 +1,4 @@
+use std::borrow::Borrow;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
@@ -156,7 +157,7 @@ async fn who_waited_behind_others_has_timed_out() {
 
 /// Another process steals, and whoever waits for word of that hears it within so many seconds.
 async fn is_told_of_a_thief<R: Runtime>(
-    lease: Lease<Faulty, R>,
+    lease: impl Borrow<Lease<Faulty, R>>,
     told: JoinHandle<Option<Error>>,
     other: &Pool<MemoryStore, TokioRuntime>,
     seconds: u64,
@@ -167,7 +168,7 @@ async fn is_told_of_a_thief<R: Runtime>(
     let told = tokio::time::timeout(std::time::Duration::from_secs(seconds), told);
     let told = told.await.expect("in time").unwrap();
     assert_eq!(told.map(|error| error.code()), Some(Code::Claimed));
-    lease.release().await.unwrap();
+    lease.borrow().release().await.unwrap();
     thief.await.unwrap().unwrap();
 }
 
@@ -225,6 +226,39 @@ async fn who_has_little_time_leaves_the_others_hearing() {
     store.performs(renews, 0).await;
     // Well before it would listen again.
     is_told_of_a_thief(lease, told, &other, 5).await;
+}
+
+// What is held stays held when its handle is closed, but a holder that does not renew heard of no thief any more; and one that asks
+// in its turns was said to hear of all, and did not look either.
+#[cfg(feature = "crowds")]
+#[tokio::test]
+async fn who_closed_its_handle_hears_of_a_thief_all_the_same() {
+    for in_turns in [false, true] {
+        let store = Faulty::new(TokioRuntime::store_clock());
+        store.hears_after(0);
+        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
+        let own = Leasehold::new(store.clone(), runtime.clone(), OpenOptions::default()).unwrap();
+        let other = Leasehold::new(store.memory(), runtime, OpenOptions::default()).unwrap();
+        let options = || PoolOptions { ttl: 60 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
+        let pool = own.pool_with("p", options(), None).await.unwrap();
+        let other = other.pool_with("p", options(), None).await.unwrap();
+        let lease = Arc::new(pool.acquire_with(within(0)).await.unwrap());
+        let asks = lease.clone();
+        let told = tokio::spawn(async move {
+            let turn = if in_turns { SECOND / 10 } else { Micros::MAX };
+            loop {
+                let told = asks.claimed_within(Some(turn)).await;
+                if told.is_some() {
+                    return told;
+                }
+            }
+        });
+        store.performs(renews, 0).await;
+        own.close();
+        is_told_of_a_thief(lease, told, &other, 5).await;
+        // Nobody is left who would hear.
+        assert!(pool.core.watch.lock().await.is_none());
+    }
 }
 
 // It looked once, and nobody listened for it again.
