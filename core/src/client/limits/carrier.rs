@@ -154,6 +154,12 @@ impl<R: Runtime> Carrier<R> {
         state.standings.lack(charge, now, state.store_time(now).unwrap_or(0))
     }
 
+    /// Whether it has not seen it in the period that it is now, but in one before.
+    fn knew(&self, charge: &Charge) -> bool {
+        let (now, state) = (self.runtime.now(), self.lock());
+        state.standings.are_of_before(charge, now, state.store_time(now).unwrap_or(0))
+    }
+
     /// Asks a store that answers at once.
     pub fn ask_now(&self, request: &Request) -> Option<Reply> {
         self.ledger.charge_now(request)
@@ -177,6 +183,10 @@ impl<R: Runtime> Carrier<R> {
         let patience = self.runtime.now() + self.response_timeout;
         // Only of who has seen something can the store tell whether it asks from before a loss.
         if request.act == Act::Refund && request.charges.iter().any(|charge| self.is_new_to(charge)) {
+            // What it gives back it charged then: in this period it would be what others have spent since.
+            for charge in request.charges.iter_mut().filter(|charge| self.knew(charge)) {
+                charge.cost = Amount::ZERO;
+            }
             let look = |charge: &Charge| Charge { cost: Amount::ZERO, ..charge.clone() };
             let charges = request.charges.iter().map(look).collect();
             let reply = self.send(Request { act: Act::Peek, charges }, patience).await?;

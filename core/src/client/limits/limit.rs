@@ -5,12 +5,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use futures_util::future::select;
 
 use super::answer::{LimitAnswer, Said};
 use super::refusals::BELIEVED;
 use super::reservation::check_ttl;
-use super::scope::Scope;
+use super::scope::{Scope, closed};
 use super::{Outage, Reservation, WaitOptions, reservation_id};
 use crate::client::Wait;
 use crate::client::builders::micros;
@@ -429,7 +430,16 @@ impl<R: Runtime> Limit<R> {
             // Not cut off at the deadline: what was asked for would be charged, and nobody told.
             let asked = scope.runtime().now();
             let waited = Waited { time: asked.saturating_sub(arrived), reply };
-            let refused = match self.attempt(cost, ttl, waited).await {
+            let attempt = self.attempt(cost, ttl, waited);
+            let attempted = match ttl {
+                // What it reserves meanwhile is given back. What is taken for good is not given up: nobody would be told.
+                Some(_) => {
+                    let closing = scope.closing().map(drop);
+                    runtime::before(closing, pin!(attempt)).await.unwrap_or_else(|| Err(closed()))
+                }
+                None => attempt.await,
+            };
+            let refused = match attempted {
                 Ok(Ok(output)) => return Ok(output),
                 Ok(Err(refused)) => refused,
                 Err(error) => {

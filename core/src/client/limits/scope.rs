@@ -4,8 +4,11 @@
 #[cfg(feature = "redis")]
 mod tests;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use futures_channel::oneshot;
 
 use super::alone::Alone;
 use super::answer::{LimitAnswer, Said};
@@ -14,6 +17,7 @@ use super::line::Line;
 use super::lobby::Lobby;
 use super::{Limit, LimitOptions};
 use crate::client::Leasehold;
+use crate::client::audience::Audience;
 use crate::error::{Code, Error, Result};
 use crate::id::Name;
 use crate::limits::{Act, Charge, Charged, Reply, Request, Settlement, Verdict};
@@ -30,6 +34,13 @@ pub(in crate::client) struct Scope<R> {
     /// When open limits ask the store again that did not answer, on the local clock; 0 if it did.
     outage: AtomicU64,
     closed: AtomicBool,
+    /// Of those who ask for a reservation that they wait for: dismissed as it closes.
+    closing: Audience,
+}
+
+/// The error of a limit whose handle was closed.
+pub(super) fn closed() -> Error {
+    Error::new(Code::Cancelled, "this handle was closed; open anew")
 }
 
 /// For how long open limits leave a store in peace that did not answer: each of their takes would wait for it.
@@ -55,6 +66,7 @@ impl<R: Runtime> OpenedScope<R> for Scope<R> {
 
     fn close(&self) {
         self.closed.store(true, Relaxed);
+        self.closing.dismiss();
         self.lobby.nudge();
     }
 
@@ -98,6 +110,7 @@ impl<R: Runtime> Scope<R> {
             lobby,
             outage: AtomicU64::new(0),
             closed: AtomicBool::new(false),
+            closing: Audience::default(),
         })
     }
 
@@ -207,11 +220,20 @@ impl<R: Runtime> Scope<R> {
         self.carrier.trouble()
     }
 
+    /// Ends as the handle is closed.
+    pub fn closing(&self) -> oneshot::Receiver<Infallible> {
+        let closing = self.closing.join();
+        if self.closed.load(Relaxed) {
+            self.closing.dismiss();
+        }
+        closing
+    }
+
     /// # Errors
     /// `cancelled` once the handle is closed.
     pub fn check_open(&self) -> Result<()> {
         match self.closed.load(Relaxed) {
-            true => Err(Error::new(Code::Cancelled, "this handle was closed; open anew")),
+            true => Err(closed()),
             false => Ok(()),
         }
     }

@@ -47,6 +47,12 @@ impl Standings {
         charge.rule.is_of_money() && !standing().is_some_and(is_of_now)
     }
 
+    /// Whether what is known of a limit that is charged is of a period that is over at this time of the store.
+    pub fn are_of_before(&self, charge: &Charge, now: Micros, store_time: Micros) -> bool {
+        let standing = self.standing(charge.rule.letter(), &charge.limit, now);
+        standing.is_some_and(|standing| standing.ends() > 0 && standing.ends() <= store_time)
+    }
+
     fn standing(&self, kind: char, limit: &Name, now: Micros) -> Option<&Standing> {
         let known = self.known.get(&(kind, limit.clone())).filter(|known| known.until > now)?;
         Some(&known.standing)

@@ -134,6 +134,35 @@ async fn what_a_jump_of_the_clock_leaves_unknown_is_not_charged_again() {
     assert_eq!((ended, left(&ledger)), (Reply::Settled(Settlement::Before { given_back: true }), 7));
 }
 
+// It was taken for news that the next period had begun, and what others had spent in that was given back.
+#[tokio::test]
+async fn a_refund_that_comes_when_its_period_is_over_gives_back_nothing_of_the_next() {
+    let wall = Arc::new(AtomicU64::new(TODAY));
+    let clock = wall.clone();
+    let ledger = ledger_of(&MemoryStore::new(Arc::new(move || clock.load(Relaxed))), "limits");
+    let process = || {
+        let store = ledger.clone();
+        carrier(SECOND, move |envelope| {
+            let store = store.clone();
+            async move { store.charge(&envelope).await }
+        })
+    };
+    let asks = |act: Act, limit: &str, cost: u64| {
+        let rule = Rule::Budget { max: 10u64.into(), period: HOUR, offset: 0 };
+        let limit = Name::new(limit).unwrap();
+        Request { act, charges: vec![Charge { limit, rule, cost: cost.into(), open: false }] }
+    };
+    let (here, there) = (process(), process());
+    assert_eq!(judged(here.ask(asks(Act::Take, "spend", 10)).await.unwrap()), (true, 0));
+    wall.fetch_add(HOUR, Relaxed);
+    assert_eq!(judged(there.ask(asks(Act::Take, "spend", 10)).await.unwrap()), (true, 0));
+    // It knows by now what the time is, and how the limit stood before.
+    here.ask(asks(Act::Peek, "other", 0)).await.unwrap();
+    assert_eq!(judged(here.ask(asks(Act::Refund, "spend", 10)).await.unwrap()).1, 0);
+    assert!(!judged(there.ask(asks(Act::Take, "spend", 1)).await.unwrap()).0);
+    assert_eq!(judged(there.ask(asks(Act::Refund, "spend", 4)).await.unwrap()).1, 4, "it took in this one");
+}
+
 // Whoever was told that nothing is held by the call, or had left, had it charged for as long as the limit remembers.
 #[tokio::test]
 async fn what_is_reserved_while_the_store_is_stuck_is_given_back_when_it_is_there_again() {
