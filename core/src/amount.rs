@@ -117,6 +117,9 @@ impl Amount {
     /// Without its lowest `count` bits, as far as it then fits: to weigh amounts against each other in 64 bits.
     #[must_use]
     pub fn shifted(self, count: u32) -> u64 {
+        if self.bits() > count.saturating_add(64) {
+            return u64::MAX;
+        }
         let low = self.low.checked_shr(count).unwrap_or(0);
         let high = match count {
             0 => 0,

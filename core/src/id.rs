@@ -198,7 +198,7 @@ impl fmt::Display for Name {
 }
 
 /// A pool within its namespace.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PoolName {
     /// Carries the chain's id, so that two networks never share a nonce.
     pub namespace: Name,

@@ -136,16 +136,17 @@ pub(super) fn opened(target: Target, options: OpenOptions, handle: Handle) -> Re
 
 /// Whether this copy of the library is the one that keeps the stores in this process's memory: by the first that it opens. Two
 /// that were loaded from two files have nothing in common but the process, which has an entry of its own among the system's
-/// files; who locks that has it until the process ends. Where there is none, as on other systems than Linux, nobody notices.
+/// files; who locks that has it until the process ends. A forked child has another. Where there is none, as on other systems than
+/// Linux, nobody notices.
 fn keeps_memory() -> bool {
-    static ENTRY: Mutex<Option<File>> = Mutex::new(None);
-    let mut entry = unpoisoned(&ENTRY);
-    if entry.is_some() {
+    static ENTRY: Mutex<Option<(u32, File)>> = Mutex::new(None);
+    let (process, mut entry) = (std::process::id(), unpoisoned(&ENTRY));
+    if entry.as_ref().is_some_and(|(of, _)| *of == process) {
         return true;
     }
     let Ok(file) = File::open("/proc/self/status") else { return true };
     match file.try_lock() {
-        Ok(()) => *entry = Some(file),
+        Ok(()) => *entry = Some((process, file)),
         Err(TryLockError::WouldBlock) => return false,
         Err(TryLockError::Error(_)) => {}
     }

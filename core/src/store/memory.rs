@@ -36,6 +36,7 @@ pub struct MemoryStore {
 
 #[cfg(feature = "limits")]
 type Ledgers = HashMap<PoolName, Arc<MemoryLedger>, Hashes>;
+/// By name: a map would be a good part of what browsers are sent.
 type Pools = Vec<(PoolName, Arc<MemoryPool>)>;
 
 /// One pool in memory.
@@ -88,6 +89,12 @@ impl MemoryStore {
         ledger
     }
 
+    /// How many pools it has.
+    #[cfg(all(test, feature = "crowds"))]
+    fn pools(&self) -> usize {
+        unpoisoned(&self.pools).len()
+    }
+
     /// How many scopes of limits it has.
     #[cfg(all(test, feature = "limits"))]
     pub(crate) fn ledgers(&self) -> usize {
@@ -106,8 +113,16 @@ impl Store for MemoryStore {
 
     fn pool(&self, name: &PoolName) -> Self::Pool {
         let mut pools = unpoisoned(&self.pools);
-        if let Some((_, pool)) = pools.iter().find(|(known, _)| known == name) {
+        let at = place_of(&pools, name);
+        if let Some((_, pool)) = at.ok().and_then(|at| pools.get(at)) {
             return pool.clone();
+        }
+        // So seldom that it costs next to nothing each time.
+        #[cfg(feature = "crowds")]
+        if pools.len() == pools.capacity() {
+            pools.retain(|(_, pool)| Arc::strong_count(pool) > 1 || pool.remembers());
+            let many = pools.len();
+            pools.reserve(many.max(1));
         }
         let pool = Arc::new(MemoryPool {
             machine: Mutex::default(),
@@ -115,7 +130,14 @@ impl Store for MemoryStore {
             listeners: Mutex::default(),
             clock: self.clock.clone(),
         });
-        pools.push((name.clone(), pool.clone()));
+        let entry = (name.clone(), pool.clone());
+        #[cfg(feature = "crowds")]
+        {
+            let at = place_of(&pools, name).unwrap_or_else(|at| at);
+            pools.insert(at, entry);
+        }
+        #[cfg(not(feature = "crowds"))]
+        pools.push(entry);
         pool
     }
 
@@ -126,7 +148,21 @@ impl Store for MemoryStore {
     }
 }
 
+/// By name; without `crowds` there are few.
+fn place_of(pools: &Pools, name: &PoolName) -> Result<usize, usize> {
+    if !cfg!(feature = "crowds") {
+        return pools.iter().position(|(known, _)| known == name).ok_or(0);
+    }
+    pools.binary_search_by(|(known, _)| known.cmp(name))
+}
+
 impl MemoryPool {
+    /// Whether it knows anything that one made anew would not.
+    #[cfg(feature = "crowds")]
+    fn remembers(&self) -> bool {
+        unpoisoned(&self.machine).remembers(self.moment())
+    }
+
     fn moment(&self) -> Moment<'static> {
         Moment { wall: (self.clock)(), incarnation: "memory", up_since: 0 }
     }
@@ -209,7 +245,8 @@ mod tests {
 
     use super::*;
     use crate::SECOND;
-    use crate::id::Name;
+    use crate::id::{Name, SlotId};
+    use crate::slots::{Choice, Claim, SlotSpec};
     use crate::store::suite;
 
     #[tokio::test]
@@ -224,5 +261,42 @@ mod tests {
             PoolName { namespace: name("suite"), pool: name(&pool) }
         };
         suite::conforms(store, name).await;
+    }
+
+    // Each was kept for ever, and found by a walk through all: a service with a wallet for each customer grew with them.
+    #[cfg(feature = "crowds")]
+    #[test]
+    fn pools_that_nobody_has_and_that_know_nothing_are_forgotten() {
+        let time = Arc::new(AtomicU64::new(1_700_000_000 * SECOND));
+        let clock = time.clone();
+        let store = MemoryStore::new(Arc::new(move || clock.fetch_add(1, Ordering::SeqCst)));
+        let name = |pool: &str| Name::new(pool).expect("a name");
+        let of = |pool: &str| store.pool(&PoolName { namespace: name("test"), pool: name(pool) });
+        let slot = |id: &str| SlotId::new(id).expect("an id");
+        let define = |slots: Vec<SlotSpec>| Request::Define { slots, longest: 60 * SECOND, doubt_rest: 0 };
+        let perform = |pool: &Arc<MemoryPool>, request| pool.perform_now(0, &request).expect("at once").1;
+        let fence = |holder: u128| {
+            let locks = of("locks");
+            perform(&locks, define(Vec::new()));
+            let claim = Claim::new(Choice::Named { slots: vec![slot("a")] }, holder, 60 * SECOND);
+            let Reply::Granted(grants) = perform(&locks, Request::Claim(claim)) else { panic!() };
+            grants[0].fence
+        };
+        // One has a slot, one a lock that is held, and one is had by somebody.
+        perform(&of("slots"), define(vec![SlotSpec { slot: slot("a"), weight: 1 }]));
+        let first = fence(1);
+        let had = of("had");
+        let many = |from: u32| (from..from + 10_000).for_each(|number| drop(of(&number.to_string())));
+        many(0);
+        assert!(matches!(perform(&of("locks"), Request::List), Reply::Listed(held) if held == [slot("a")]));
+        assert!(store.pools() < 20, "{}", store.pools());
+        let is_same = |pool: Arc<MemoryPool>| Arc::ptr_eq(&pool, &had);
+        assert!(is_same(of("had")));
+        let inspected = perform(&of("slots"), Request::List);
+        assert!(matches!(inspected, Reply::Listed(ids) if ids == [slot("a")]));
+        // The next holder's fence is larger, whether or not the lock was forgotten.
+        time.fetch_add(61 * SECOND, Ordering::SeqCst);
+        many(10_000);
+        assert!(fence(2) > first);
     }
 }
