@@ -132,12 +132,16 @@ impl Line {
         self.moved = false;
     }
 
-    /// Touches all names of those who wait for some of several, if somebody left whom they may have stood behind.
-    pub fn move_up(&mut self) {
+    /// Touches those names of all who wait for some of several that `may_serve` somebody now, if somebody left whom they may have stood
+    /// behind: many may wait for the same, of which few are there.
+    pub fn move_up(&mut self, may_serve: impl Fn(&SlotId) -> bool) {
         if std::mem::take(&mut self.moved) {
-            let waits = |ticket: &Ticket| ticket.chooses() && ticket.offered.is_empty();
-            let choosers = self.tickets.iter().filter(|(_, ticket)| waits(ticket));
-            self.touched.extend(choosers.flat_map(|(_, ticket)| ticket.names.iter().cloned()));
+            for (_, ticket) in &self.tickets {
+                if ticket.chooses() && ticket.offered.is_empty() {
+                    let names = ticket.names.iter().filter(|name| may_serve(name));
+                    names.for_each(|name| self.touched.push(name.clone()));
+                }
+            }
         }
     }
 
@@ -228,6 +232,34 @@ impl Line {
         self.take(holder).map(|ticket| ticket.offered)
     }
 
+    /// Nobody came for what was offered to this holder then: whoever of its process stands among the first who wait for that name, or for
+    /// any, and has not asked since, is most likely gone too. Each would have it offered in turn, while others wait. Who is there all the
+    /// same asks again, and stands where it stood.
+    pub fn drop_silent(&mut self, holder: u128, offered: Micros, name: &SlotId) {
+        let process = process_of(holder);
+        if process > 0 {
+            self.drop_those_of(process, offered, Some(name));
+            self.drop_those_of(process, offered, None);
+        }
+    }
+
+    /// The same in one line.
+    fn drop_those_of(&mut self, process: u64, offered: Micros, line: Option<&SlotId>) {
+        let mut stay = 0;
+        for _ in 0..SWEEP {
+            let first = self.order.partition_point(|(other, ..)| other.as_ref() < line);
+            let next = self.order.get(first + stay).filter(|(other, ..)| other.as_ref() == line);
+            let Some(&(_, _, mate)) = next else { return };
+            let is_silent = process_of(mate) == process
+                && self.find(mate).is_some_and(|ticket| ticket.until < offered + TICKET_LIFE);
+            if is_silent {
+                self.leave(mate);
+            } else {
+                stay += 1;
+            }
+        }
+    }
+
     fn place_of(&self, holder: u128) -> Result<usize, usize> {
         self.tickets.binary_search_by_key(&holder, |(holder, _)| *holder)
     }
@@ -296,6 +328,11 @@ fn turn(now: Micros, claim: &Claim) -> Turn {
     let ahead = claim.ageing.saturating_mul(u64::from(priority.unsigned_abs()));
     let arrival = if priority < 0 { arrival.saturating_add(ahead) } else { arrival.saturating_sub(ahead) };
     (MIDDLE as u16, arrival.min(LATEST))
+}
+
+/// Which of the processes that use a pool a claim is of; 0 for who does not say.
+fn process_of(holder: u128) -> u64 {
+    (holder >> 64) as u64
 }
 
 /// The latest time that a turn tells: 2^53.

@@ -39,7 +39,7 @@ impl Pool {
                 return;
             }
             self.pass_over_the_impossible(now);
-            self.line.move_up();
+            self.move_up();
             if self.line.touched.is_empty() {
                 return;
             }

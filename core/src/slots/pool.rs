@@ -10,8 +10,8 @@ use super::positions::Positions;
 use super::ready::ReadyQueue;
 use super::slot::{Mode, Slot, State};
 use super::{
-    Answer, Calls, Envelope, LANE_GRACE, LeaseRef, Moment, Performed, QuietTime, Reply, Request, SWEEP,
-    VALIDITY,
+    Answer, Calls, Envelope, LANE_GRACE, LeaseRef, Moment, OFFER, Performed, QuietTime, Reply, Request,
+    SWEEP, VALIDITY,
 };
 use crate::Micros;
 use crate::id::SlotId;
@@ -233,6 +233,24 @@ impl Pool {
         self.line.clear();
     }
 
+    /// Whether it knows anything that one made anew on a server that never lost its memory would not: slots, who waits, or fences that the
+    /// clock has not come to.
+    pub fn remembers(&mut self, moment: Moment<'_>) -> bool {
+        let now = self.clock.read(moment.wall);
+        self.clock.advance(moment.wall, now);
+        if self.line.is_empty() {
+            self.sweep(now);
+        }
+        self.total() > 0 || !self.line.is_empty() || self.top >= moment.wall
+    }
+
+    /// Somebody may have left behind whom others stood who can be served now.
+    pub(super) fn move_up(&mut self) {
+        let Pool { line, slots, index, .. } = self;
+        let state = |name: &SlotId| Some(slots.get(*index.get(name)? as usize)?.state);
+        line.move_up(|name| state(name).is_none_or(|state| state == State::Ready));
+    }
+
     /// Puts back what is overdue, in the order of its time.
     fn sweep(&mut self, now: Micros) {
         self.line.sweep(now);
@@ -269,9 +287,12 @@ impl Pool {
             }
             state => {
                 self.leaving -= u32::from(slot.leaves());
-                let holder = slot.holder;
                 if state == State::Offered {
-                    self.line.end_offer(holder, place);
+                    let (holder, made, name) = (slot.holder, slot.until - OFFER, slot.id.clone());
+                    // Without `crowds` a store in memory has one process, and there is no other.
+                    if self.line.end_offer(holder, place).is_some() && cfg!(feature = "crowds") {
+                        self.line.drop_silent(holder, made, &name);
+                    }
                 }
                 self.hand_in(place);
             }

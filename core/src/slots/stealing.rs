@@ -43,6 +43,18 @@ impl Pool {
     /// priority; whether it is one now. If a part is out of its reach, it lets go of what it claimed before, and of what it needs no
     /// more. So may whoever loses a part to it, who tries anew.
     pub(super) fn steal(&mut self, now: Micros, holder: u128) -> bool {
+        let mut replaced = Vec::new();
+        let steals = self.steal_once(now, holder, &mut replaced);
+        // Each once, and of lower priority than who replaced it, so that this comes to an end soon. Not one within the other: a chain
+        // may be long.
+        while let Some(other) = replaced.pop() {
+            self.steal_once(now, other, &mut replaced);
+        }
+        steals
+    }
+
+    /// The same of one alone. Whom it replaces is put upon these, the first uppermost.
+    fn steal_once(&mut self, now: Micros, holder: u128, replaced: &mut Vec<u128>) -> bool {
         let Some(ticket) = self.line.standing(holder, now).cloned() else { return false };
         let Some(patience) = ticket.steal else { return false };
         let (ways, there) = if ticket.names.is_empty() {
@@ -66,14 +78,16 @@ impl Pool {
                 }
             }
         }
-        let mut replaced = Vec::new();
+        let mut own = Vec::new();
         for &place in places {
-            let before = self.claim_from(now, place, holder, patience);
-            replaced.extend(before.filter(|other| !replaced.contains(other)));
+            if let Some(other) = self.claim_from(now, place, holder, patience)
+                && !own.contains(&other)
+            {
+                own.push(other);
+            }
         }
-        // Each once, and of lower priority than who replaced it, so that this comes to an end soon.
-        for other in replaced {
-            self.steal(now, other);
+        while let Some(other) = own.pop() {
+            replaced.push(other);
         }
         !places.is_empty()
     }

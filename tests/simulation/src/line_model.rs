@@ -172,7 +172,26 @@ impl LineModel {
         self.left.extend(lapsed.map(|ticket| (done.now + OFFER, ticket.wish.clone())));
         self.now = done.now;
         self.tickets.retain(|_, ticket| ticket.until > done.now);
+        let silent: Vec<String> = self
+            .offers
+            .iter()
+            .filter(|(_, offer)| offer.until <= done.now)
+            .map(|(holder, _)| process_of(holder).to_owned())
+            .filter(|process| !process.is_empty())
+            .collect();
         self.offers.retain(|_, offer| offer.until > done.now);
+        self.doubt(&silent);
+    }
+
+    /// Nobody came for what was offered to these processes: who else of them waits, and has not asked since, may stand there no more.
+    fn doubt(&mut self, silent: &[String]) {
+        let until = self.now + OFFER;
+        for (holder, ticket) in &mut self.tickets {
+            if silent.iter().any(|process| process == process_of(holder)) {
+                ticket.sure = false;
+                self.left.push((until, ticket.wish.clone()));
+            }
+        }
     }
 
     /// One thing that it did.
@@ -251,7 +270,9 @@ impl LineModel {
     ) -> impl Iterator<Item = (&String, &Ticket)> {
         self.tickets.iter().filter(move |(holder, ticket)| {
             let free = match &ticket.wish {
-                Wish::Names(names) => names.iter().all(|name| !held(name) && !self.keeps(name)),
+                Wish::Names(names) => {
+                    ticket.sure && names.iter().all(|name| !held(name) && !self.keeps(name))
+                }
                 Wish::Any(count) => ticket.sure && self.readiness.count(now) >= count + self.kept(),
                 Wish::Among { count, slots } => {
                     let distinct: BTreeSet<_> = slots.iter().collect();
@@ -426,6 +447,11 @@ impl LineModel {
             _ => true,
         }
     }
+}
+
+/// The process that a claim is of, by the id of the claim.
+fn process_of(holder: &str) -> &str {
+    holder.get(..holder.len().saturating_sub(16)).unwrap_or_default()
 }
 
 impl Wish {

@@ -196,6 +196,7 @@ impl<S: LimitStore> Member<S> {
             // One that waits for the end of leases lets two never hold a slot.
             options.steal = rng.in_thousand(700).then_some(plan.factor);
         }
+        options.count = options.count.or(Some(1));
         let acquire = unpoisoned(&site.state).next_acquire();
         let record = |what| site.history.record(site.world.now(), self.process, what);
         // An attempt without waiting may take one reply, and the chain's answer for each lease.

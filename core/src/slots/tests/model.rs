@@ -427,8 +427,10 @@ impl Model {
                 self.place(now, &id, ended);
             } else {
                 if account.state == State::Offered {
-                    let holder = account.holder;
-                    self.end_offer(holder, &id);
+                    let (holder, made) = (account.holder, account.until - OFFER);
+                    if !self.end_offer(holder, &id).is_empty() {
+                        self.queue.drop_silent(holder, made, &id);
+                    }
                 }
                 self.rested(&id);
             }

@@ -101,7 +101,7 @@ fn who() -> impl Strategy<Value = Who> {
     let priority = prop::sample::select(vec![0, 0, 1, -1, i16::MAX, i16::MIN]);
     let waited = prop::sample::select(vec![0, 0, 1, 3 * SECOND]);
     let steal = prop::sample::select(vec![None, Some(TO_THE_END), Some(SECOND), Some(3 * SECOND)]);
-    (0..6u128, priority, ageing, prop::bool::weighted(0.7), waited, steal).prop_map(
+    (holders(), priority, ageing, prop::bool::weighted(0.7), waited, steal).prop_map(
         |(holder, priority, ageing, wait, waited, steal)| Who {
             holder,
             priority,
@@ -111,6 +111,11 @@ fn who() -> impl Strategy<Value = Who> {
             steal,
         },
     )
+}
+
+/// Some of one process, some of another, and some that do not say.
+fn holders() -> impl Strategy<Value = u128> {
+    (0..6u128).prop_map(|number| (number % 3) << 64 | number)
 }
 
 fn asks() -> impl Strategy<Value = Ask> {
@@ -141,7 +146,7 @@ fn asks() -> impl Strategy<Value = Ask> {
             .prop_map(|(slots, ttl, who)| Ask::Named { slots, ttl, who }),
         2 => (prop::collection::vec(slot(), 1..5), 1..3u32, 0..4u32, prop::option::of(prop_oneof![Just(0), 0..9 * SECOND]), 0..TTLS.len(), who())
             .prop_map(|(slots, least, more, late, ttl, who)| Ask::Free { slots, least, more, late, ttl, who }),
-        1 => (0..6u128).prop_map(|holder| Ask::Withdraw { holder }),
+        1 => holders().prop_map(|holder| Ask::Withdraw { holder }),
         2 => (0..9usize, 0..TTLS.len(), prop_oneof![9 => Just(0), 1 => 0..5u64])
             .prop_map(|(lease, ttl, tamper)| Ask::Renew { lease, ttl, tamper }),
         5 => (0..9usize, ending, rest())

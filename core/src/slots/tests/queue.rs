@@ -36,6 +36,20 @@ impl Queue {
         self.waiters.retain(|waiter| !waiter.offered.is_empty() || waiter.lapses > now);
     }
 
+    /// What was offered to this holder then has come back: those of its process who wait for it too, and have not asked since, go.
+    pub fn drop_silent(&mut self, holder: u128, offered: Micros, name: &SlotId) {
+        let process = holder >> 64;
+        self.waiters.retain(|waiter| {
+            let wants_it = waiter.names.is_empty() || waiter.names.contains(name);
+            let is_silent = waiter.offered.is_empty() && waiter.lapses < offered + TICKET_LIFE;
+            !cfg!(feature = "crowds")
+                || process == 0
+                || waiter.holder >> 64 != process
+                || !wants_it
+                || !is_silent
+        });
+    }
+
     /// Drops all who wait.
     pub fn clear(&mut self) {
         self.waiters.clear();

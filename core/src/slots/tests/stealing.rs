@@ -549,3 +549,27 @@ fn who_stands_behind_another_keeps_what_it_claims_though_enough_is_there() {
     assert!(matches!(scene.renewal(&held[0]), Reply::Claimed { .. }));
     assert_eq!(scene.gives_back(&held[0]), [1]);
 }
+
+// One within the other: the stack of a thread was too small for a chain of some thousands, and the process died of it.
+#[test]
+fn a_long_chain_of_those_who_replace_one_another_comes_to_an_end() {
+    const LINKS: usize = 2_000;
+    let chain = || {
+        let names: Vec<String> = (0..=LINKS).map(|number| format!("s{number}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut scene = Scene::of(&names);
+        for (name, holder) in names.iter().zip(100_000..) {
+            scene.had(&Claim { priority: i16::MIN, steal: None, ..some(holder, 1, &[name]) });
+        }
+        for at in (0..LINKS).rev() {
+            let priority = (LINKS - at) as i16 - 16_000;
+            let claim = Claim { priority, ..some(at as u128 + 1, 1, &names[at..=at + 1]) };
+            scene.perform(vec![Request::Claim(claim)]);
+        }
+        let first = Claim { priority: i16::MAX, ..some(99_999, 1, &names[..1]) };
+        let (claims, _, told) = scene.refusal(&first);
+        assert!(claims && told.len() > LINKS / 2, "{}", told.len());
+    };
+    let small = std::thread::Builder::new().stack_size(256 << 10);
+    small.spawn(chain).expect("a thread").join().expect("it does not end the process");
+}

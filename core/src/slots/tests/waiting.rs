@@ -444,3 +444,47 @@ fn what_an_administrator_takes_from_one_that_vanished_leaves_no_ticket() {
         assert_eq!(scene.pool.line.offered(holder), [0; 0]);
     }
 }
+
+// Each of them was offered it for a second, one after the other, while who lives waited: ten seconds for a process that died with ten
+// who waited, and whoever had less time was told that others held it.
+#[cfg(feature = "crowds")]
+#[test]
+fn who_waited_in_a_process_that_is_gone_keeps_nobody_waiting_in_turn() {
+    let of = |process: u128, number: u128| process << 64 | number;
+    for how in ["for any", "by name"] {
+        let claim = |holder| if how == "for any" { queue(holder, 1) } else { queue_for(holder, &["a"]) };
+        let mut scene = Scene::of(&["a"]);
+        let held = scene.claim();
+        for number in 1..=10 {
+            scene.wait(claim(of(7, number)));
+        }
+        scene.pass(1);
+        scene.wait(claim(of(8, 1)));
+        scene.pass(1);
+        scene.wait(claim(of(7, 11)));
+        scene.pass(1);
+        assert_eq!(scene.give_back(&held), [of(7, 1)], "{how}");
+        // One that asks again lives, and so may others of its process that have asked since.
+        scene.pass(OFFER / 2);
+        scene.wait(claim(of(7, 11)));
+        scene.pass(OFFER / 2);
+        assert_eq!(scene.perform(Vec::new()).calls.tickets, [of(8, 1)], "{how}");
+        let next = scene.get(claim(of(8, 1)));
+        assert!(!scene.stands(of(7, 2)) && scene.stands(of(7, 11)), "{how}");
+        // Who was there all the same stands where it stood.
+        scene.wait(claim(of(8, 2)));
+        scene.wait(Claim { waited: 5 * SECOND, ..claim(of(7, 5)) });
+        assert_eq!(scene.give_back(&next), [of(7, 5)], "{how}");
+    }
+}
+
+#[test]
+fn who_does_not_say_its_process_loses_its_place_for_nobody_else() {
+    let mut scene = Scene::of(&["a"]);
+    let held = scene.claim();
+    (1..=3).for_each(|holder| scene.wait(queue(holder, 1)));
+    scene.pass(1);
+    assert_eq!(scene.give_back(&held), [1]);
+    scene.pass(OFFER);
+    assert_eq!(scene.perform(Vec::new()).calls.tickets, [2]);
+}

@@ -36,7 +36,7 @@ const TRY: &str = "local said = {} \
     return said";
 /// What the scripts call, as it is tried on a key that is not there: nothing is written, where need be as there is a word too many; and
 /// what fails without it. A wasm module does not have the scripts, to look there.
-const TRIES: [(&str, &str, &str); 22] = [
+const TRIES: [(&str, &str, &str); 21] = [
     ("GET", "", POOLS),
     ("MGET", "", BOTH),
     ("SET", "0 XX", BOTH),
@@ -46,7 +46,6 @@ const TRIES: [(&str, &str, &str); 22] = [
     ("HMGET", "0", POOLS),
     ("HKEYS", "", POOLS),
     ("HLEN", "", POOLS),
-    ("HEXISTS", "0", POOLS),
     ("HSET", "0 0 0", POOLS),
     ("HDEL", "0", POOLS),
     ("ZCOUNT", "0 0", POOLS),

@@ -74,6 +74,56 @@ pub fn line() -> Scenario {
     told
 }
 
+pub fn silent_process() -> Scenario {
+    let mate = |process: u128, number: u128| (process << 64 | number).to_string();
+    let waits = |holder: &str, names: &[&str]| {
+        let mut claim = json!({ "request": "claim", "ttl": TTL, "wait": true, "holder": holder });
+        let wants = if names.is_empty() { ("any", json!("random")) } else { ("named", json!(names)) };
+        claim[wants.0] = wants.1;
+        claim
+    };
+    let mut told = Scenario::of(
+        "silent-process",
+        "Of a process that does not come for what it is offered nobody is offered it who has not asked since.",
+        &["a"],
+    );
+    let held = told.lease("a");
+    let (gone, here) = (|number| mate(7, number), |number| mate(8, number));
+    told.ask(waits(&gone(1), &[]));
+    told.ask(waits(&gone(2), &["a"]));
+    told.ask(waits(&gone(3), &["a", "b"]));
+    told.ask(waits(&gone(4), &[]));
+    told.ask(waits(&here(1), &["a"]));
+    // This one does not wait for what was offered.
+    let other = told.ask(waits(&here(2), &["c"]));
+    told.ask(waits(&gone(5), &["c"]));
+    told.pass(1).ask(release("a", &held, "unused"));
+    // It was silent until then, but lives.
+    told.ask(waits(&gone(4), &[]));
+    told.pass(1).look(&["a"]);
+    let next = told.ask(waits(&here(1), &["a"]));
+    told.ask(release("a", &fence(&next), "unused"));
+    let next = told.ask(waits(&gone(4), &[]));
+    // Who was dropped and is there all the same stands where it stood.
+    told.ask(waits(&here(3), &["a"]));
+    let mut back = waits(&gone(2), &["a"]);
+    back["waited"] = json!("1000000");
+    told.ask(back.clone());
+    told.ask(release("a", &fence(&next), "unused"));
+    told.ask(back);
+    told.ask(release("c", &fence(&other), "unused"));
+    told.ask(waits(&gone(5), &["c"]));
+    // Of who does not say what process it is of nobody else is held to be gone.
+    told.pass(40).look(&["a", "c"]);
+    let held = told.lease("a");
+    told.ask(ticket(1, 0));
+    told.ask(ticket(2, 0));
+    told.pass(1).ask(release("a", &held, "unused"));
+    told.pass(1).look(&["a"]);
+    told.ask(ticket(2, 0));
+    told
+}
+
 pub fn lines_of_names() -> Scenario {
     let named = |holder: u64, names: &[&str]| {
         json!({

@@ -103,7 +103,7 @@ pub const OF_THEFTS: [Planted; 9] = [
     },
     Planted {
         name: "holder not told of its claimant",
-        fault: Script(&[("called = called .. ' !' .. format('%d', s[8])", "")]),
+        fault: Script(&[("marks[#marks + 1] = ' !' .. format('%d', s[8])", "")]),
     },
     Planted {
         name: "who is called is told only as a holder is",

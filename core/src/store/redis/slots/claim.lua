@@ -61,9 +61,10 @@
       until answer or why
     elseif way == 'among' then
       local found, doubtful, seen, missing, kept = {}, {}, {}, false, {}
+      local packed = cursor > at + 10 and call('HMGET', SLOTS, unpack(args, at + 10, cursor)) or {}
       names = {}
       for i = at + 10, cursor do
-        local s = load_put_back(args[i])
+        local s = load_put_back(args[i], packed[i - at - 9])
         if not s then
           missing = true
         elseif not seen[s[ID]] then

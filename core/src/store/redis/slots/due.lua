@@ -33,7 +33,7 @@ if meta then
         if s[KIND] ~= 'u' then s[KIND] = 'd' end
         settle(s, s[ENDS])
       else
-        if s[STATE] == 'h' and pool[WAITING] > 0 then line('end_offer')(s[HOLDER], s[ID]) end
+        if s[STATE] == 'h' and pool[WAITING] > 0 then line('lapse')(s) end
         settle(s)
       end
     end

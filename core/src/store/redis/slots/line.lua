@@ -92,6 +92,21 @@ function queue.end_offer(holder, id)
   end
 end
 
+-- Nobody came for a slot that was offered: whoever of that process stands among the first who wait for it, or for any, and has not
+-- asked since, is most likely gone too.
+function queue.lapse(s)
+  local process = string.sub(s[HOLDER], 1, 16)
+  if not queue.end_offer(s[HOLDER], s[ID]) or process == '0000000000000000' then return end
+  for _, name in ipairs({ s[ID], '%' }) do
+    local first = call('ZRANGEBYLEX', LINE, '[' .. name .. ' ', '(' .. name .. '!', 'LIMIT', '0', SWEEP)
+    for i = 1, #first do
+      local mate = string.sub(first[i], -32)
+      local card = string.sub(mate, 1, 16) == process and find(mate)
+      if card and card.ends < s[ENDS] - OFFER + TICKET_LIFE then leave(mate) end
+    end
+  end
+end
+
 -- The first of a line; one whose time has passed is dropped.
 local function head(name)
   while true do
@@ -305,6 +320,8 @@ function queue.sweep()
     if not leave(string.sub(lapsed[i], 2)) then
       call('ZREM', PLACES, lapsed[i])
       recount()
+      -- None of the others has a ticket either, and nobody would look for them.
+      if pool[WAITING] == 0 then return call('ZREMRANGEBYSCORE', PLACES, FROM_LAPSED, '(+inf') end
     end
   end
 end
@@ -413,9 +430,13 @@ function queue.serve_names()
     pass_over()
     if moved then
       moved = false
+      -- Those that may serve somebody now: many may wait for the same, of which few are there.
       for _, entry in ipairs(call('ZRANGEBYLEX', LINE, '[%% ', '(%%!')) do
         local card = find(string.sub(entry, -32))
-        if card then touch(card.ids) end
+        for _, id in ipairs(card and card.ids or {}) do
+          local s = load(id)
+          if not s or s[STATE] == 'r' then touched[#touched + 1] = id end
+        end
       end
     end
   until not touched[1]

@@ -7,7 +7,7 @@
     cursor = at + 4 + 2 * count
     local before, new = total(), 0
     for i = at + 5, cursor, 2 do
-      if call('HEXISTS', SLOTS, args[i]) == 0 then new = new + 1 end
+      if not load(args[i]) then new = new + 1 end
     end
     if before + new > MAX_SLOTS then
       answer = 'full'

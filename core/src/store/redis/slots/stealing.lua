@@ -98,7 +98,8 @@ local function victims(holder, card, ways, wanting)
 end
 -- Makes a ticket that steals the claimant of what it waits for; whether it is one now. If a part is out of its reach, it
 -- lets go of what it claimed before, and of what it needs no more. So may whoever loses a part to it, who tries anew.
-local function steal(holder)
+local marks = {} -- of claims, which are told together
+local function steal_once(holder, waiting)
   local card = standing(holder)
   if not card or card.steal == '-' then return false end
   local replaced, ways, wanting = {}, ways_of(holder, card)
@@ -121,14 +122,21 @@ local function steal(holder)
       end
       s[CLAIMANT], s[AGREED] = holder, s[ENDS]
       claims.stirred = claims.stirred + 1
-      called = called .. ' !' .. format('%d', s[FENCE])
+      marks[#marks + 1] = ' !' .. format('%d', s[FENCE])
       end_at(s, math.min(s[ENDS], now + card.steal))
     end
   end
-  for i = 1, #replaced do steal(replaced[i]) end
+  for i = #replaced, 1, -1 do waiting[#waiting + 1] = replaced[i] end
   return #found > 0
 end
-claims.steal = steal
+-- Not one within the other: a chain may be long.
+function claims.steal(holder)
+  local waiting = {}
+  local steals = steal_once(holder, waiting)
+  while waiting[1] do steal_once(table.remove(waiting), waiting) end
+  called, marks = called .. table.concat(marks), {}
+  return steals
+end
 
 return claims[name]
 end
