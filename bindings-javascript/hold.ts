@@ -9,6 +9,8 @@ export class Hold {
   #owned: Owned | undefined;
   readonly #ended: string;
   #lost: AbortController | undefined;
+  /** What its end was told, if that was that it had been lost. */
+  #late: unknown;
   #claimed: AbortController | undefined;
 
   /** `ended` is said to who uses it after that. */
@@ -31,6 +33,7 @@ export class Hold {
   /** Aborted when it is lost; never if it was given back before. */
   get lost(): AbortSignal {
     this.#lost ??= when(this.#owned, false, this);
+    if (this.#late !== undefined) this.#lost.abort(this.#late);
     return this.#lost.signal;
   }
 
@@ -49,11 +52,20 @@ export class Hold {
   async end(begin: (number: number, call: Call) => Begun): Promise<void> {
     if (!this.#owned) return;
     const { number } = this.#owned;
-    await settled((call) => {
+    const ending = settled((call) => {
       const begun = begin(number, call);
       this.taken();
       return begun;
     });
+    await ending.catch((error: unknown) => {
+      throw this.ended(error);
+    });
+  }
+
+  /** The error of its end. If it was not in time, `lost` says so from then on, also to who asks for it only then. */
+  ended(error: unknown): unknown {
+    if (error instanceof LeaseholdError && error.code === "lost") this.#late = error;
+    return error;
   }
 
   /** Ends it here only: the core knows nothing of it any more, and gives nothing back. Throws `lost` once it was given back. */

@@ -185,7 +185,7 @@ export class Lease {
     const said = releaseNow(this.#hold.number, options);
     if (said === false) return false;
     this.#hold.taken();
-    if (said !== true) throw said;
+    if (said !== true) throw this.#hold.ended(said);
     return true;
   }
 

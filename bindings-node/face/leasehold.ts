@@ -11,8 +11,9 @@ export function open(): Promise<Leasehold>;
  * Stores in memory are shared by all threads of the process. Redis is not asked before the first pool. `undefined`, as a variable
  * of the environment is that is not set, is refused.
  */
-export function open(target: string | SeedConfig, options?: OpenOptions): Promise<Leasehold>;
-export async function open(...given: [target?: string | SeedConfig, options?: OpenOptions]): Promise<Leasehold> {
+export function open(target: string | URL | SeedConfig, options?: OpenOptions): Promise<Leasehold>;
+export async function open(...given: [target?: string | URL | SeedConfig, options?: OpenOptions]): Promise<Leasehold> {
   const [target, options] = given.length ? given : ["memory:"];
-  return new Leasehold(await settled<number>(() => native.open(target, toCore(options))));
+  const place = target instanceof URL ? target.href : target;
+  return new Leasehold(await settled<number>(() => native.open(place, toCore(options))));
 }

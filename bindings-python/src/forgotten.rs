@@ -2,7 +2,9 @@
 //!
 //! Python drops an object with the last name for it: that of a function's local variable as the function returns. This says
 //! nothing of the work under a lease, as who took `slot` and `nonce` out of it may still be at work. So what is dropped is not
-//! given back: it is renewed no more, and ends at its deadline.
+//! given back: it is renewed no more, and ends at its deadline. But what an exception drops that nobody has asked anything of yet
+//! never came to its caller, as where Ctrl-C is heard between a call that acquires and what is done with what it gives: nobody works
+//! under that.
 
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,6 +24,9 @@ pub trait Holding {
 
     /// However it ends from now on, it runs to its deadline.
     fn lapse(&self);
+
+    /// Its caller has not seen it: it is given back as it is dropped, or here.
+    fn unseen(&self) {}
 }
 
 impl Holding for CoreLease {
@@ -31,6 +36,10 @@ impl Holding for CoreLease {
 
     fn lapse(&self) {
         Self::lapse(self);
+    }
+
+    fn unseen(&self) {
+        Self::unseen(self);
     }
 }
 
@@ -59,9 +68,13 @@ impl Holding for CoreSelection {
 /// The object that had it is dropped: a destructor's part. Its thread has the interpreter.
 pub fn forgotten<T: Holding>(core: &Homebound<Arc<T>>) {
     // At the exit nobody is at work any more: what is held then is given back. A forked child had nothing to forget.
+    let unseen = core.is_unseen() && Python::try_attach(PyErr::occurred).unwrap_or_default();
     let Some(core) = core.here().filter(|_| !runtime::ends()) else { return };
     // A destructor has nobody to tell of a panic.
     let _ = catch_unwind(AssertUnwindSafe(|| {
+        if unseen {
+            return core.unseen();
+        }
         let held = core.held();
         core.lapse();
         held.into_iter().for_each(|thing| complain(&thing));

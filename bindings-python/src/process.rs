@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use leasehold::Code;
 use pyo3::exceptions::PyImportError;
@@ -73,6 +73,8 @@ pub fn watch_forks(py: Python<'_>) -> PyResult<()> {
 /// nor runs its destructor, which would act on behalf of the parent (give its lease back, close its connection).
 pub struct Homebound<T> {
     value: Option<T>,
+    /// Whether anything was ever asked of it.
+    used: AtomicBool,
     home: u32,
     code: Code,
     noun: &'static str,
@@ -81,11 +83,12 @@ pub struct Homebound<T> {
 impl<T> Homebound<T> {
     /// Bound to this process. The code says what it means for this kind of value to be in another one.
     pub fn new(value: T, code: Code, noun: &'static str) -> Self {
-        Self { value: Some(value), home: known(), code, noun }
+        Self { value: Some(value), used: AtomicBool::new(false), home: known(), code, noun }
     }
 
     /// The value, or the error of a forked child.
     pub fn get(&self) -> Result<&T, Failure> {
+        self.used.store(true, Ordering::Relaxed);
         self.here().ok_or_else(|| {
             let Self { home, noun, .. } = self;
             let remedy = "not to its fork: open a new one here";
@@ -107,6 +110,11 @@ impl<T> Homebound<T> {
             Some(value) => format!("<leasehold {}>", words(value)),
             None => format!("<{object} of another process>"),
         }
+    }
+
+    /// Whether nothing was ever asked of it: who had it knows nothing of what it holds.
+    pub fn is_unseen(&self) -> bool {
+        !self.used.load(Ordering::Relaxed)
     }
 
     /// The value, unless this is a forked child.

@@ -157,7 +157,8 @@ fn sequence<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, PyS
     let is_none_here = object.is_instance_of::<PyBytes>()
         || object.is_instance_of::<PyByteArray>()
         || object.is_instance_of::<PyMemoryView>()
-        || object.is_instance_of::<PyRange>();
+        || object.is_instance_of::<PyRange>()
+        || is_a(object, "collections", "UserString");
     if is_none_here { None } else { object.cast().ok() }
 }
 

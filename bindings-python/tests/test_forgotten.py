@@ -16,7 +16,7 @@ import pytest
 import leasehold
 from conftest import until
 from leasehold import aio, errors
-from wallets import AT_ONCE, two
+from wallets import AT_ONCE, source_of, two
 
 LONG = 600
 
@@ -237,3 +237,37 @@ def test_the_exit_gives_back_without_a_word(held, complaints):
     ended = subprocess.run(run, check=True, timeout=30, capture_output=True, text=True)
     assert ended.stderr.count("ResourceWarning") == complaints, ended.stderr
     assert "Exception ignored" not in ended.stderr
+
+
+def test_what_an_exception_drops_that_its_caller_never_saw_is_given_back(place):
+    """As Ctrl-C does between a call that acquires and what is done with what it gives: it was held to its deadline."""
+    with place.open(lock_ttl=LONG, response_timeout=0.5) as lh:
+        pool = lh.pool("p", slots=["a"], ttl=LONG)
+        wallet = lh.tokens("w", source=source_of({"a": 1}))
+        lock = lh.lock("n", timeout=20)
+
+        def raises():
+            raise KeyboardInterrupt
+
+        for acquire in (
+            lambda: pool.acquire(timeout=20),
+            lambda: pool.acquire_many(count=1, timeout=20),
+            lock.acquire,
+            lambda: wallet.select(1, timeout=20),
+        ):
+            for _ in range(2):
+                with pytest.raises(KeyboardInterrupt):
+                    # What was granted is dropped as the exception leaves the expression.
+                    (acquire(), raises())
+        pool.acquire(timeout=20).release()
+
+
+def test_what_was_used_before_an_exception_ends_at_its_deadline(memory):
+    pool = leasehold.open(memory.url).pool("p", slots=["a"], ttl=LONG)
+
+    def raises(slot):
+        raise KeyboardInterrupt
+
+    with complained("lease of a"), pytest.raises(KeyboardInterrupt):
+        raises(pool.acquire().slot)
+    assert pool.inspect()["ready"] == 0

@@ -98,7 +98,7 @@ CYCLE.append(CYCLE)
         (memoryview(b"x"), r"^value: is a memoryview"),
         (range(2**62), r"^value: is a range"),
         ({1: 2}.keys(), r"^value: is a dict_keys"),
-        (UserString("x"), r"nested too deeply"),
+        (UserString("x"), r"^value: is a UserString"),
         (Sour(), r"^value: is a Sour that cannot be read: KeyError: 'no more'"),
     ],
 )

@@ -134,19 +134,19 @@ export function answer(call: number, fulfilled: boolean, value: unknown): void {
   ears.answer(call, fulfilled, value);
 }
 
+/**
+ * The items of a list, or keys and members in turn, as a list whose items are asked for by none of the caller's code: what that throws
+ * is thrown here.
+ */
 export function members(object: object): unknown[] | undefined {
+  if (Array.isArray(object)) return Array.from(object);
   const plain = !(
     object instanceof Date ||
     object instanceof ArrayBuffer ||
     ArrayBuffer.isView(object) ||
     object instanceof Promise
   );
-  return plain ? Object.entries(object).flatMap(([key, member]) => [key, own(member)]) : undefined;
-}
-
-/** A list of the caller's as one whose items are asked for by none of the caller's code; anything else as it is. */
-export function own(value: unknown): unknown {
-  return Array.isArray(value) ? Array.from(value) : value;
+  return plain ? Object.entries(object).flat() : undefined;
 }
 
 export function wellFormed(text: string): boolean {
@@ -267,7 +267,7 @@ let time = 0;
 /** What it showed at the last reading that said something, and what that was. */
 let lastTime = 0;
 let lastSteady = 0;
-let lastWall = Infinity;
+let lastWall = clock.timeOrigin;
 
 /** What the module waits for. */
 const watches = new Map<number, Watch>();

@@ -1,6 +1,6 @@
 // The one instance of the compiled module, and the guard around every way into it.
 import * as glue from "./glue/leasehold.js";
-import { clear, listen, newNumber, now, overdue, own, Passed, setLate } from "./host.js";
+import { clear, listen, newNumber, now, overdue, Passed, setLate } from "./host.js";
 import { invalid, LeaseholdError } from "./shared/errors.js";
 import { dismiss, gone, turnsBy } from "./turns.js";
 
@@ -65,7 +65,6 @@ export function guarded<T>(call: () => T): T {
 /** An export of the module, guarded whenever it is called. */
 export function guarding(call: (...args: unknown[]) => unknown): (...args: unknown[]) => unknown {
   return (...args) => {
-    for (let at = 0; at < args.length; at++) args[at] = own(args[at]);
     enter();
     try {
       return call(...args);
@@ -166,7 +165,8 @@ export class Owned {
   /** Ends it by a call, and frees it and what was opened through it. A second time does nothing. */
   close(end: (number: number) => void): void {
     if (this.#thing.generation === CLOSED) return;
-    end(this.number);
+    // Of a module that broke, and was built anew, there is nothing to end.
+    if (this.lives) end(this.number);
     for (const each of this.#thing.through ?? []) shut(each);
     shut(this.#thing);
   }

@@ -84,8 +84,8 @@ fn read_at(value: &JsValue, depth: usize) -> Result<Value, Failure> {
         Err(unusable("a function cannot be used here"))
     } else if value.is_symbol() {
         Err(unusable("a symbol cannot be used here"))
-    } else if let Some(list) = value.dyn_ref::<Array>() {
-        read_list(list, depth)
+    } else if value.is_array() {
+        read_list(value, depth)
     } else {
         read_map(value, depth)
     }
@@ -104,7 +104,8 @@ fn read_text(text: &JsString) -> Result<String, Failure> {
     }
 }
 
-fn read_list(list: &Array, depth: usize) -> Result<Value, Failure> {
+fn read_list(list: &JsValue, depth: usize) -> Result<Value, Failure> {
+    let list = members(list)?;
     let mut items = Vec::new();
     for index in 0..list.length() {
         let item = read_at(&list.get(index), depth + 1);
@@ -113,9 +114,14 @@ fn read_list(list: &Array, depth: usize) -> Result<Value, Failure> {
     Ok(Value::List(items))
 }
 
+/// The items of a list, or keys and members in turn.
+fn members(of: &JsValue) -> Result<Array, Failure> {
+    let list = host::members(of).map_err(Failure::Passed)?;
+    list.ok_or_else(|| unusable("only plain objects and arrays can be used here"))
+}
+
 fn read_map(object: &JsValue, depth: usize) -> Result<Value, Failure> {
-    let list = host::members(object).map_err(Failure::Passed)?;
-    let list = list.ok_or_else(|| unusable("only plain objects and arrays can be used here"))?;
+    let list = members(object)?;
     let mut members = Vec::new();
     for index in (0..list.length()).step_by(2) {
         let key = read_text(&list.get(index).unchecked_into())?;

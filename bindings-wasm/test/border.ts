@@ -80,6 +80,9 @@ export const border: Checks = {
       open: () => open("memory:", getter("namespace")),
       "the slots of a pool": () => lh.pool("q", { slots: list }),
       "a slot": () => lh.pool("q", { slots: [getter("id")] }),
+      "a list within a list": () => lh.pool("q", { slots: [list] as never }),
+      "no options of tryAcquire": () => pool.tryAcquire(list as never),
+      "how long a list is": () => pool.tryAcquire(new Proxy([], { get: throws }) as never),
       add: () => pool.add(list),
       inspect: () => pool.inspect(list),
       acquire: () => pool.acquire(getter("timeout")),
@@ -108,6 +111,12 @@ export const border: Checks = {
     // Nothing was built anew.
     same(lease.held, true);
     await lease.release();
+  },
+
+  async "a nonce that throws as it is read is no trap, and is told"() {
+    const nonce = Object.defineProperty([1n], 0, { get() { throw new RangeError("mine"); } });
+    const pool = await (await open(`memory:${unique()}`)).pool("p", { slots: ["a"], readNonce: () => nonce as never });
+    await fails(() => pool.acquire({ timeout: 1_000 }), "nonce_unavailable", /mine/);
   },
 
   async "a promise of the caller's that cannot be asked is one that failed"() {

@@ -287,6 +287,20 @@ test("a client of ioredis is given names of commands as it knows them", async ()
   assert.deepEqual(given, [["evalsha", "0", "1", "K", "V"], ["script", "LOAD", "X"]]);
 });
 
+// Its commands for several nodes went to one, which refused them all: acquisitions failed, and leases were given back too late.
+test("a client of a cluster that makes pipelines of its own is refused, unless it leaves scripts out", () => {
+  const given = (options: object, isCluster = true) => () =>
+    ioredisTransport({ status: "ready", isCluster, options, call: async () => null, duplicate: () => assert.fail() });
+  const enableAutoPipelining = true;
+  for (const ignored of [undefined, [], ["evalsha"], "evalsha"]) {
+    const refused = { code: "invalid_argument", field: "client", message: /autoPipeliningIgnoredCommands/ };
+    assert.throws(given({ enableAutoPipelining, autoPipeliningIgnoredCommands: ignored }), refused);
+  }
+  given({ enableAutoPipelining, autoPipeliningIgnoredCommands: ["get", "eval", "evalsha"] })();
+  given({ enableAutoPipelining: false })();
+  given({ enableAutoPipelining }, false)();
+});
+
 // Who stayed with a server whose place another took, as a client does that hears of it late, held a slot that the other granted anew.
 test("after a loss a pool is quiet for as long besides as a client may stay with the server of before", async (t) => {
   const call = { status: "ready", call: async () => null, duplicate: () => assert.fail() };

@@ -73,7 +73,8 @@ def _refuse(listener: Listener, error: BaseException) -> None:
     name = type(error).__name__
     try:
         text = str(error)
-    except Exception:
+    except BaseException:
+        # Whatever it raises says less than what it is asked about.
         text = ""
     listener.refused(error.with_traceback(caught and caught.tb_next), f"{name}: {text}" if text else name)
 

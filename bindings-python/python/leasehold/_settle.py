@@ -6,7 +6,7 @@ import sys
 from _thread import _count
 from asyncio import Future, get_running_loop
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, ParamSpec, TypeVar
 
 from ._bodies import check, given_now
@@ -120,21 +120,23 @@ def run(self: Lock, body: Callable[[Any], T], **options: Any) -> T:
     is `Lost`, with what the body gave as its `result`, or what it raised as its context; but what is no `Exception`,
     such as Ctrl-C, comes through with a note of that."""
     check(body, False)
-    locked = self._enter(**options)
-    return given_now(body(None)) if locked is None else under(locked, body)
+    # In one statement, or what Ctrl-C comes upon in between would keep the lock.
+    with outlived() as gave, self._enter(**options) or WITHOUT as locked:
+        gave.append(result := given_now(body(locked)))
+    return result
 
 
 def run_with_lease(self: Pool, body: Callable[[Lease], T], **options: Any) -> T:
     """Runs the body with a lease, and gives what it gives. The lease is given back then, with what the body said of the nonce. If it
     did not last as long, its slot may have been another's: that is `Lost`, as with `Lock.run`."""
     check(body, False)
-    return under(self.acquire(**options), body)
-
-
-def under(held: Any, body: Callable[[Any], T]) -> T:
-    with outlived() as gave, held:
-        gave.append(result := given_now(body(held)))
+    with outlived() as gave, self.acquire(**options) as lease:
+        gave.append(result := given_now(body(lease)))
     return result
+
+
+# What a body has that runs without the lock.
+WITHOUT: AbstractContextManager[None] = nullcontext()
 
 
 # Under no frame of Rust, which a daemon thread that is ended at the interpreter's exit could not unwind.

@@ -36,10 +36,18 @@ interface Unrefs {
  * is connected to, some ten seconds later, and with `failoverDetector: true` at once: a pool's quiet time after a failover is longer
  * by 15 s, or 5 s.
  *
+ * Leave `enableAutoPipelining` off, or name `evalsha` and `eval` in `autoPipeliningIgnoredCommands`: leasehold sends what is asked for at
+ * the same time together, and clients before `ioredis` 5.11, and `iovalkey`, send commands for several nodes of a cluster to one, and
+ * version 4 a command without its name. A cluster's client that has it on is refused.
+ *
  * A `keyPrefix` is put before every key, in all versions of `ioredis` from 4 on and in `iovalkey`: all processes must have the same.
  */
 export function ioredisTransport(client: IoredisClient): Transport {
   if (typeof client?.call !== "function") throw invalid("client", "must be a Redis or a Cluster of ioredis");
+  if (client.isCluster && pipelines(client)) {
+    const remedy = 'name "evalsha" and "eval" in its autoPipeliningIgnoredCommands, or give leasehold a client without it';
+    throw invalid("client", `has enableAutoPipelining, and may send commands of several nodes to one: ${remedy}`);
+  }
   const listeners = new Map<string, Set<(message: string) => void>>();
   let subscriber: IoredisSubscriber | undefined;
 
@@ -63,8 +71,12 @@ export function ioredisTransport(client: IoredisClient): Transport {
     made.on("end", mend);
     // It may idle, or try to connect, for as long as its pool is used: who waits keeps the process alive, and nobody else.
     // A cluster's connections are not shown.
-    const holding = made as { stream?: Unrefs; reconnectTimeout?: Unrefs | null };
-    made.on("connect", () => holding.stream?.unref?.());
+    const holding = made as { stream?: Unrefs; reconnectTimeout?: Unrefs | null; _addedScriptHashesCleanInterval?: Unrefs | null };
+    made.on("connect", () => {
+      holding.stream?.unref?.();
+      // Of version 4, which makes it anew each time.
+      holding._addedScriptHashesCleanInterval?.unref?.();
+    });
     made.on("reconnecting", () => holding.reconnectTimeout?.unref?.());
     let again = false;
     made.on("ready", () => {
@@ -108,6 +120,14 @@ export function ioredisTransport(client: IoredisClient): Transport {
       }
     },
   };
+}
+
+/** Whether it puts scripts of one turn of the event loop into a pipeline of its own. */
+function pipelines(client: IoredisClient): boolean {
+  const options: { enableAutoPipelining?: unknown; autoPipeliningIgnoredCommands?: unknown } = client.options ?? {};
+  const ignored = options.autoPipeliningIgnoredCommands;
+  const ignores = (command: string) => Array.isArray(ignored) && ignored.includes(command);
+  return options.enableAutoPipelining === true && !(ignores("evalsha") && ignores("eval"));
 }
 
 /** For how many milliseconds the client may stay with a server whose place another took. */
