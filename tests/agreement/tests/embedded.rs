@@ -1,12 +1,12 @@
 //! The machine against the script on a virtual clock, through restarts, lost memory, flushes and clock steps.
 
-use leasehold::SECOND;
 use leasehold::id::SlotId;
 use leasehold::slots::{
     Answer, Choice, Claim, Envelope, LANE_GRACE, Reply, Request, SWEEP, SlotSpec, Strategy, TICKET_LIFE,
 };
 use leasehold::store::redis::RedisStore;
 use leasehold::store::{Certainty, Store};
+use leasehold::{Micros, SECOND};
 use leasehold_agreement::{Scale, Script, Traffic, perform, pool_name, seeds};
 
 /// Sends one trace and returns how many envelopes were performed.
@@ -177,4 +177,25 @@ fn a_primary_that_wants_replicas_and_has_none_performs_nothing() {
     assert!(error.cause.starts_with("NOREPLICAS"), "{error:?}");
     redis().set_config("min-replicas-to-write", "0");
     assert!(matches!(perform(&pool, &envelope), Ok(Answer::Performed(_))));
+}
+
+/// Its pools took the time, which never goes back, for good: what came due stood among the tickets by then, and leases ended for nobody
+/// though the clock was put right.
+#[test]
+fn a_server_whose_clock_is_a_lifetime_ahead_performs_nothing() {
+    const AHEAD: Micros = 40 * 366 * 86_400 * SECOND;
+    let started = 1_800_000_000 * SECOND;
+    let transport = Script::new(started, 1).transport().clone();
+    let pool = RedisStore::new(transport.clone()).pool(&pool_name("pool:0"));
+    let slots = vec![SlotSpec { slot: SlotId::new("a").expect("an id"), weight: 1 }];
+    let define = Request::Define { slots, longest: SECOND, doubt_rest: 0 };
+    let envelope = Envelope { requests: vec![define], ..Envelope::default() };
+    assert!(matches!(perform(&pool, &envelope), Ok(Answer::Performed(_))));
+    transport.redis().set_time(started + AHEAD);
+    let error = perform(&pool, &envelope).expect_err("an error");
+    assert_eq!(error.certainty, Certainty::Refused);
+    assert!(error.cause.starts_with("CLOCK"), "{error:?}");
+    transport.redis().set_time(started + SECOND);
+    let Ok(Answer::Performed(performed)) = perform(&pool, &envelope) else { panic!("it is right again") };
+    assert_eq!(performed.now, started + SECOND);
 }

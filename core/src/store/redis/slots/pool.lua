@@ -22,6 +22,7 @@ local DOUBT, QUEUE = 8, 281474976710656 -- the queue of slots in doubt; the scor
 -- Behind the queues stand the slots that are leased, offered or cool down, by when they come due, and then the
 -- tickets, by when they lapse.
 local WHEN_DUE, WHEN_LAPSED = 2533274790395904, 5629499534213120 -- 9 and 20 queues
+local LATEST = 3033152743817216 -- two years before the first would be that far
 -- The same as texts.
 local FROM_DOUBT, FROM_DUE, FROM_LAPSED = '2251799813685248', '2533274790395904', '5629499534213120'
 local BELOW_DOUBT, BELOW_DUE, BELOW_LAPSED = '(2251799813685248', '(2533274790395904', '(5629499534213120'
@@ -66,6 +67,8 @@ local clock = call('TIME')
 local wall = clock[1] * 1000000 + clock[2]
 local now = wall + pool[SHIFT]
 if now < pool[LAST] then now = pool[LAST] end
+-- What comes due after LATEST would stand among the tickets, and time that the pool has seen never goes back.
+if now > LATEST then return redis.error_reply('CLOCK this server says that it is 2066 or later; set its clock right') end
 
 local now_told = format('%d', now)
 
