@@ -7,7 +7,7 @@ import type { OpenOptions, SeedConfig } from "./shared/leasehold.js";
 /** Opens the store "memory:". */
 export function open(): Promise<Leasehold>;
 /**
- * Opens a store: "memory:", "memory:name", "redis://…", "redis+cluster://…", "redis+sentinel://…", or a paymaster's configuration.
+ * Opens a store: "memory:", "memory:name", "redis://…", "redis+cluster://…", "redis+sentinel://…", also as a `URL`, or a paymaster's configuration.
  * Stores in memory are shared by all threads of the process. Redis is not asked before the first pool. `undefined`, as a variable
  * of the environment is that is not set, is refused.
  */

@@ -134,6 +134,9 @@ refuses("an unknown option of open", "nameSpace", () => sparse("memory:", { name
 refuses("an option in the core's case", "max_hold", () => loose(lh)["pool"]!("q", { max_hold: 5 }));
 refuses("a strategy", "strategy", () => loose(pool)["acquire"]!({ strategy: "best" }));
 refuses("a count", "count", () => loose(pool)["acquireMany"]!({ count: 0 }));
+for (const none of [undefined, null, {}, { count: undefined }]) {
+  refuses(`no count (${JSON.stringify(none)})`, "count", () => loose(pool)["acquireMany"]!(none));
+}
 refuses("too many", "count", () => loose(pool)["acquireMany"]!({ count: 3, slots: ["a", "b"] }));
 refuses("a slot that is not there", "slots", () => pool.acquire({ slots: ["z"] }));
 refuses("a slot twice", "slots[1]", () => lh.pool("q", { slots: ["0xab", "0xAB"] }));

@@ -60,7 +60,7 @@ test("those who wait are served in the order of their arrival", async () => {
 
 test("handles of one store share its pools, and others do not", async () => {
   const [one, two, other] = await Promise.all([open("memory:shared"), open("memory:shared"), open("memory:other")]);
-  const namespaced = await open("memory:shared", { namespace: "eth:1" });
+  const namespaced = await open(new URL("memory:shared"), { namespace: "eth:1" });
   const [first, second, third, fourth] = await Promise.all(
     [one, two, other, namespaced].map((handle) => handle.pool("p", { slots: ["a"] })),
   );
@@ -153,6 +153,17 @@ test("slots are administered", async () => {
   assert.ok(Object.values(counts).every((count) => typeof count === "number"));
   assert.equal(counts.total, 2);
   await assert.rejects(pool.remove("z"), failure("invalid_argument", "slot"));
+});
+
+// Who looked why many callers had nothing saw that none was refused.
+test("who is called off has been refused", async () => {
+  const pool = await (await open("memory:called-off")).pool("p", { slots: ["a"] });
+  const lease = await pool.acquire();
+  for (let time = 0; time < 3; time++) {
+    await assert.rejects(pool.acquire({ timeout: 60_000, signal: AbortSignal.timeout(10) }), { name: "TimeoutError" });
+  }
+  await eventually(() => pool.statistics().refused === 3);
+  await lease.release();
 });
 
 test("what a pool has done is counted", async () => {

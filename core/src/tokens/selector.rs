@@ -292,6 +292,11 @@ impl Selector {
         }
     }
 
+    /// Whether it has found once that there is enough, and others have it.
+    pub fn waits(&self) -> bool {
+        self.waits
+    }
+
     /// What it has.
     pub fn held(&self) -> &[u32] {
         &self.held

@@ -146,6 +146,13 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         state.clock.filter(|_| passed <= SECOND).map(|(store, _)| store + passed - passed / DRIFT)
     }
 
+    /// Whether it has answered somebody here who asked then or later, or before.
+    #[cfg(feature = "tokens")]
+    pub fn has_answered_since(&self, then: Micros) -> bool {
+        let state = self.lock();
+        state.heard > 0 && state.heard >= then
+    }
+
     /// What the store said, while it does not answer.
     pub fn trouble(&self) -> Option<String> {
         self.lock().lanes.trouble().map(str::to_owned)

@@ -22,6 +22,9 @@ use crate::{MILLISECOND, Micros, SECOND};
 /// A page may take as long as what it lists is offered, and so long at least: others wait for their turn to ask.
 const PAGE_TIME: Micros = 30 * SECOND;
 
+/// After so long at most a source is asked again that failed a selection that waits.
+const AGAIN: Micros = SECOND;
+
 /// One selection under way. Dropped, it gives back what it has.
 pub(super) struct Attempt<S: Store, R: Runtime> {
     wallet: Arc<Wallet<S, R>>,
@@ -175,7 +178,7 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         let fetch = async {
             let _turn = self.purse.turn().await;
             if self.purse.pages() != before {
-                return Ok::<(), Error>(());
+                return Ok::<(), String>(());
             }
             let now = core.runtime.now();
             let after = self.purse.pool().next_page(now);
@@ -199,14 +202,20 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
             });
             if let Err(cause) = page {
                 self.purse.pool().lose_page();
-                return Err(source_failed(&cause));
+                return Err(cause);
             }
             self.purse.note_page();
             self.wallet.counts.pages.fetch_add(1, Relaxed);
             Ok(())
         };
         match runtime::by(&core.runtime, limit, std::pin::pin!(fetch)).await {
-            Some(fetched) => fetched?,
+            Some(Ok(())) => {}
+            // What it said before stands, and who waits for others asks again in a moment.
+            Some(Err(_)) if self.patient && self.selector.waits() => {
+                let pause = core.runtime.jitter(AGAIN).min(self.deadline.saturating_sub(self.now()));
+                core.runtime.sleep(pause).await;
+            }
+            Some(Err(cause)) => return Err(source_failed(&cause)),
             // A patient one learns that its time is over from its selector.
             None if self.patient => {}
             None => return Err(source_failed("it gave no answer in time")),
@@ -223,14 +232,16 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
             places.iter().filter_map(|&place| pool.get(place).map(|(_, slot)| slot.clone())).collect()
         };
         let core = self.wallet.core.clone();
-        let (ttl, interval, limit) = (self.ttl, self.interval, self.patience());
+        let (ttl, interval, limit, asked) = (self.ttl, self.interval, self.patience(), self.now());
         if self.leases.is_empty() {
             self.since = core.runtime.now();
         }
         let claiming = core.claim_free(&slots, self.holder, ttl, limit, self.patient).await?;
         let Some(Claiming { grants, earliest }) = claiming else {
-            // Of a store that answered before, and of which no trouble is known, it can be said what it said then.
-            if !(self.patient && self.answered) || core.courier.trouble().is_some() {
+            // Of a store that answered before, and of which no trouble is known, it can be said what it said then; and of one that has
+            // answered others meanwhile, that there was too little time.
+            let is_well = self.answered || core.courier.has_answered_since(asked);
+            if !(self.patient && is_well) || core.courier.trouble().is_some() {
                 return Err(core.silence(unavailable));
             }
             self.tell(Event::Unanswered);

@@ -1,7 +1,7 @@
 //! Selections in memory, through the client.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::*;
@@ -315,6 +315,49 @@ async fn a_source_that_says_nothing_of_spends_verifies_nothing_in_silence() {
     let source = |_: PageAsk| async { Ok::<_, String>(Page::default()) };
     let error = handle.tokens_with("w", Arc::new(source), options).map(|_| ()).unwrap_err();
     assert_eq!((error.code(), error.field()), (Code::InvalidArgument, Some("verify")));
+}
+
+/// Fails while it is told to.
+struct Failing(TokensInMemory, AtomicBool, AtomicUsize);
+
+impl TokenSource for Failing {
+    fn page(&self, ask: PageAsk) -> BoxedFuture<'_, Result<Page, String>> {
+        self.2.fetch_add(1, Ordering::SeqCst);
+        match self.1.load(Ordering::SeqCst) {
+            true => Box::pin(async { Err("it is away".to_owned()) }),
+            false => self.0.page(ask),
+        }
+    }
+}
+
+// One look that failed ended whoever waited, with time left, for tokens that were about to be given back.
+#[tokio::test]
+async fn a_source_that_fails_for_a_while_ends_nobody_who_waits() {
+    let handle = opened("failing");
+    let source = Arc::new(Failing(wallet_of(&[("a", 5)]), AtomicBool::new(false), AtomicUsize::new(0)));
+    let wallet = handle.tokens_with("w", source.clone(), TokensOptions::default()).unwrap();
+    let held = wallet.select_with(5u64, euros()).await.unwrap();
+    let waits = SelectOptions { timeout: Some(60 * SECOND), ..euros() };
+    let waiting = tokio::spawn({
+        let wallet = wallet.clone();
+        async move { wallet.select_with(5u64, waits).await }
+    });
+    while wallet.statistics().waiting == 0 {
+        tokio::task::yield_now().await;
+    }
+    source.1.store(true, Ordering::SeqCst);
+    let before = source.2.load(Ordering::SeqCst);
+    while source.2.load(Ordering::SeqCst) < before + 2 {
+        assert!(!waiting.is_finished());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // Who comes meanwhile is told.
+    let fresh = handle.tokens_with("other", source.clone(), TokensOptions::default()).unwrap();
+    let waits = SelectOptions { timeout: Some(SECOND), ..euros() };
+    assert_eq!(code(fresh.select_with(5u64, waits).await), Code::SourceUnavailable);
+    source.1.store(false, Ordering::SeqCst);
+    held.release().await.unwrap();
+    waiting.await.unwrap().unwrap();
 }
 
 /// Says what is spent later than locks last, the first time.

@@ -104,6 +104,18 @@ async fn what_was_in_flight_for_too_long_is_lost_also_where_no_store_says_so() {
     }
 }
 
+// It went on for as long as two answers may take, and was told that the store does not answer.
+#[tokio::test]
+async fn who_waits_to_reserve_of_a_store_that_hangs_is_told_as_the_handle_closes() {
+    let (scope, hangs) = hanging(runtime(), HOUR);
+    let spend = limit(&scope, "spend", lifetime(), Outage::Closed);
+    hangs.store(true, SeqCst);
+    let mut waiting = Box::pin(spend.wait_to_reserve_for(1u64, HOUR, at_any_time()));
+    assert!((&mut waiting).now_or_never().is_none());
+    OpenedScope::<TokioRuntime>::close(&*scope);
+    assert_eq!(shortly(waiting).await.unwrap_err().code(), Code::Cancelled);
+}
+
 // Its time had passed, and another was allowed the same: two were in flight of one.
 #[tokio::test]
 async fn what_is_reserved_as_little_of_its_time_is_left_is_given_back() {
