@@ -245,8 +245,7 @@ mod tests {
 
     use super::*;
     use crate::SECOND;
-    use crate::id::{Name, SlotId};
-    use crate::slots::{Choice, Claim, SlotSpec};
+    use crate::id::Name;
     use crate::store::suite;
 
     #[tokio::test]
@@ -267,6 +266,9 @@ mod tests {
     #[cfg(feature = "crowds")]
     #[test]
     fn pools_that_nobody_has_and_that_know_nothing_are_forgotten() {
+        use crate::id::SlotId;
+        use crate::slots::{Choice, Claim, SlotSpec};
+
         let time = Arc::new(AtomicU64::new(1_700_000_000 * SECOND));
         let clock = time.clone();
         let store = MemoryStore::new(Arc::new(move || clock.fetch_add(1, Ordering::SeqCst)));
