@@ -14,6 +14,7 @@ export function open(): Promise<Leasehold>;
 export function open(target: string | URL | SeedConfig, options?: OpenOptions): Promise<Leasehold>;
 export async function open(...given: [target?: string | URL | SeedConfig, options?: OpenOptions]): Promise<Leasehold> {
   const [target, options] = given.length ? given : ["memory:"];
-  const place = target instanceof URL ? target.href : target;
+  // Also one of another realm, or in one that has none.
+  const place = Object.prototype.toString.call(target) === "[object URL]" ? (target as URL).href : target;
   return new Leasehold(await settled<number>(() => native.open(place, toCore(options))));
 }

@@ -93,7 +93,7 @@ function isServersError(error: unknown): error is Error {
 
 /** The words with which servers and the scripts begin an error. No message of a socket or a system begins so. */
 const WORDS: ReadonlySet<string> = new Set([
-  ...["ASK", "BUSY", "CLUSTERDOWN", "CROSSSLOT", "ERR", "EXECABORT", "LOADING", "MASTERDOWN", "MISCONF", "MOVED", "NOAUTH"],
+  ...["ASK", "BUSY", "CLOCK", "CLUSTERDOWN", "CROSSSLOT", "ERR", "EXECABORT", "LOADING", "MASTERDOWN", "MISCONF", "MOVED", "NOAUTH"],
   ...["NOPERM", "NOPROTO", "NOREPLICAS", "NOREPLID", "NOSCRIPT", "OOM", "READONLY", "SCHEMA", "TRYAGAIN", "UNKILLABLE"],
   ...["WRONGPASS", "WRONGTYPE"],
 ]);
