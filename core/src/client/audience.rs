@@ -26,6 +26,15 @@ impl Audience {
         dismissed
     }
 
+    /// The same, and at once where it was dismissed before, as this says when one has joined.
+    pub fn join_unless(&self, was_dismissed: impl FnOnce() -> bool) -> oneshot::Receiver<Infallible> {
+        let dismissed = self.join();
+        if was_dismissed() {
+            self.dismiss();
+        }
+        dismissed
+    }
+
     /// Tells all that it concerns them no more.
     pub fn dismiss(&self) {
         // Not under the lock: those who are told run code.

@@ -222,11 +222,7 @@ impl<R: Runtime> Scope<R> {
 
     /// Ends as the handle is closed.
     pub fn closing(&self) -> oneshot::Receiver<Infallible> {
-        let closing = self.closing.join();
-        if self.closed.load(Relaxed) {
-            self.closing.dismiss();
-        }
-        closing
+        self.closing.join_unless(|| self.closed.load(Relaxed))
     }
 
     /// # Errors

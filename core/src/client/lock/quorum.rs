@@ -419,10 +419,10 @@ impl<S: Store, R: Runtime> Servers<S, R> {
                 }
             }
         }
-        if let Some(busy) = busy.filter(|_| answered < needed && troubles.is_empty()) {
-            return busy;
-        }
         if answered < needed {
+            if let Some(busy) = busy.filter(|_| troubles.is_empty()) {
+                return busy;
+            }
             let why = troubles.first().map_or("", String::as_str);
             return unavailable(&format!(
                 "{answered} of {servers} servers answered, and {needed} must; {why}"

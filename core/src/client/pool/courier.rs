@@ -146,7 +146,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         state.clock.filter(|_| passed <= SECOND).map(|(store, _)| store + passed - passed / DRIFT)
     }
 
-    /// Whether it has answered somebody here who asked then or later, or before.
+    /// Whether an answer of its has come since then, whoever of this process asked.
     #[cfg(feature = "tokens")]
     pub fn has_answered_since(&self, then: Micros) -> bool {
         let state = self.lock();

@@ -335,11 +335,7 @@ impl WaitingRoom {
 
     /// Ends when the room is closed.
     pub fn closing(&self) -> oneshot::Receiver<Infallible> {
-        let closing = self.closing.join();
-        if self.is_closed() {
-            self.closing.dismiss();
-        }
-        closing
+        self.closing.join_unless(|| self.is_closed())
     }
 
     /// Something came due: one looks, for all of them, and the alarm is set for what comes due next. It is one for whom it did, if

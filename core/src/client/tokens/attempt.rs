@@ -234,7 +234,7 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         let core = self.wallet.core.clone();
         let (ttl, interval, limit, asked) = (self.ttl, self.interval, self.patience(), self.now());
         if self.leases.is_empty() {
-            self.since = core.runtime.now();
+            self.since = asked;
         }
         let claiming = core.claim_free(&slots, self.holder, ttl, limit, self.patient).await?;
         let Some(Claiming { grants, earliest }) = claiming else {

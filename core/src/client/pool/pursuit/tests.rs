@@ -208,17 +208,25 @@ async fn who_comes_behind_those_who_want_more_than_can_be_had_is_served() {
     }
 }
 
-// It cut the subscription short, and its whole pool was taken for deaf for 10 s: the holder never heard of the thief.
-#[tokio::test]
-async fn who_has_little_time_leaves_the_others_hearing() {
-    let store = Faulty::new(TokioRuntime::store_clock());
-    store.hears_after(DELAY);
+/// A process over this store and its pool of one slot, and the pool as another has it that is on the same machine.
+async fn one_and_another(
+    store: &Faulty,
+) -> (Leasehold<Faulty, TokioRuntime>, Pool<Faulty, TokioRuntime>, Pool<MemoryStore, TokioRuntime>) {
     let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
     let own = Leasehold::new(store.clone(), runtime.clone(), OpenOptions::default()).unwrap();
     let other = Leasehold::new(store.memory(), runtime, OpenOptions::default()).unwrap();
     let options = || PoolOptions { ttl: 60 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
     let pool = own.pool_with("p", options(), None).await.unwrap();
     let other = other.pool_with("p", options(), None).await.unwrap();
+    (own, pool, other)
+}
+
+// It cut the subscription short, and its whole pool was taken for deaf for 10 s: the holder never heard of the thief.
+#[tokio::test]
+async fn who_has_little_time_leaves_the_others_hearing() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    store.hears_after(DELAY);
+    let (_own, pool, other) = one_and_another(&store).await;
     let lease = pool.acquire_with(within(0)).await.unwrap();
     pool.acquire_with(within(100 * MILLISECOND)).await.unwrap_err();
     let told = tokio::spawn(lease.claimed());
@@ -236,12 +244,7 @@ async fn who_closed_its_handle_hears_of_a_thief_all_the_same() {
     for in_turns in [false, true] {
         let store = Faulty::new(TokioRuntime::store_clock());
         store.hears_after(0);
-        let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
-        let own = Leasehold::new(store.clone(), runtime.clone(), OpenOptions::default()).unwrap();
-        let other = Leasehold::new(store.memory(), runtime, OpenOptions::default()).unwrap();
-        let options = || PoolOptions { ttl: 60 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
-        let pool = own.pool_with("p", options(), None).await.unwrap();
-        let other = other.pool_with("p", options(), None).await.unwrap();
+        let (own, pool, other) = one_and_another(&store).await;
         let lease = Arc::new(pool.acquire_with(within(0)).await.unwrap());
         let asks = lease.clone();
         let told = tokio::spawn(async move {
