@@ -21,6 +21,10 @@ const PATIENCE: Micros = 200;
 /// A lane that has not taken what waits by then holds up no other: whoever drives it stands still, or is gone.
 const LOADING: Micros = SECOND / 10;
 
+/// So many that wait are several rounds of all lanes: who had no answer in time was kept from it by those before it.
+#[cfg(feature = "crowds")]
+const ROUNDS: usize = 1_000;
+
 /// Numbered lanes, in each of which one envelope at a time is under way, of at most `BATCH` requests. So many that wait are a
 /// crowd.
 #[derive(Debug, Default)]
@@ -31,6 +35,9 @@ pub(super) struct Lanes<const CROWD: usize, const BATCH: usize> {
     distance: Micros,
     /// What the store said, while it does not answer.
     trouble: Option<String>,
+    /// When several rounds of requests last waited.
+    #[cfg(feature = "crowds")]
+    crowded: Option<Micros>,
     /// Whether somebody looks again: see [`Self::is_to_look_again`].
     #[cfg(not(target_family = "wasm"))]
     looks_again: bool,
@@ -57,6 +64,10 @@ impl<const CROWD: usize, const BATCH: usize> Lanes<CROWD, BATCH> {
     /// A lane that is to load, if so many requests should not wait for one that is under way. In times of trouble one is
     /// enough.
     pub fn for_more(&mut self, waiting: usize, now: Micros) -> Option<u16> {
+        #[cfg(feature = "crowds")]
+        if waiting >= ROUNDS {
+            self.crowded = Some(now);
+        }
         let (mut away, mut youngest) = (0usize, 0);
         for lane in &self.lanes {
             match lane.course {
@@ -75,6 +86,14 @@ impl<const CROWD: usize, const BATCH: usize> Lanes<CROWD, BATCH> {
             return None;
         }
         self.another(now)
+    }
+
+    /// Whether so many wait here for a store that answers, or did as those set out whose answer is due, that it is not its silence
+    /// if one has no answer in time. An answer may take so long.
+    #[cfg(feature = "crowds")]
+    pub fn are_crowded(&self, now: Micros, response_timeout: Micros) -> bool {
+        self.trouble.is_none()
+            && self.crowded.is_some_and(|then| now.saturating_sub(then) <= response_timeout.saturating_mul(2))
     }
 
     /// Whether somebody is to look after [`LOADING`] whether what waits has been taken, which no lane sets out for now: whoever drives
@@ -275,6 +294,21 @@ mod tests {
         assert_eq!(lanes.for_more(1, 0), Some(0));
         lanes.set_out(0, 1, 0);
         assert_eq!(lanes.for_more(1, 0), Some(1), "another is elsewhere");
+    }
+
+    /// Those of the last envelopes were told that the store is away, as nobody waited behind them any more.
+    #[cfg(feature = "crowds")]
+    #[test]
+    fn lanes_are_crowded_until_those_who_waited_last_are_answered() {
+        let mut lanes = Four::default();
+        lanes.for_more(ROUNDS - 1, 0);
+        assert!(!lanes.are_crowded(0, SECOND));
+        lanes.for_more(ROUNDS, 5);
+        lanes.for_more(1, 6);
+        assert!(lanes.are_crowded(5 + 2 * SECOND, SECOND));
+        assert!(!lanes.are_crowded(6 + 2 * SECOND, SECOND));
+        lanes.fail("no connection".to_owned());
+        assert!(!lanes.are_crowded(5, SECOND));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use super::super::lanes::look_later;
 use super::lobby::Lobby;
 use super::standings::{self, Standings, Unheard};
 #[cfg(feature = "crowds")]
-use crate::client::pool::courier::{CROWDED, crowded};
+use crate::client::pool::courier::crowded;
 use crate::client::pool::courier::{JUMPS, silent};
 use crate::error::{Code, Error, Result};
 use crate::limits::{
@@ -223,7 +223,7 @@ impl<R: Runtime> Carrier<R> {
         let state = self.lock();
         let trouble = state.lanes.trouble();
         #[cfg(feature = "crowds")]
-        if trouble.is_none() && state.parcels.len() >= CROWDED {
+        if state.lanes.are_crowded(self.runtime.now(), self.response_timeout) {
             return crowded(match leaves_nothing(act) {
                 true => "nothing is held by this call, try again later",
                 false => "it may have been done or not: look when fewer wait",

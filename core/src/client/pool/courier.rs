@@ -43,9 +43,6 @@ const BATCH: usize = 32;
 const BATCH_OF_RENEWALS: usize = 128;
 /// So many that wait need not wait for an envelope that is under way.
 const CROWD: usize = 24;
-/// So many that wait are several rounds of all lanes: who had no answer in time was kept from it by those before it.
-#[cfg(feature = "crowds")]
-pub(in crate::client) const CROWDED: usize = 1_000;
 /// The most requests that wait. [`full`] says the number.
 pub(in crate::client) const QUEUE: usize = 100_000;
 /// How long an envelope without an answer is sent again before its callers are told that it is unknown.
@@ -161,8 +158,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     /// Whether so many wait here for a store that answers that it is not its silence if one has no answer in time.
     #[cfg(feature = "crowds")]
     pub fn is_crowded(&self) -> bool {
-        let state = self.lock();
-        state.waiting() >= CROWDED && state.lanes.trouble().is_none()
+        self.lock().lanes.are_crowded(self.runtime.now(), self.response_timeout)
     }
 
     /// How long the store took to answer of late, at the least; 0 if it did not, or answers at once.
