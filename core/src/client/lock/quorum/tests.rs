@@ -72,7 +72,7 @@ async fn bounded<T>(time: Micros, work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_micros(time), work).await.expect("it settles")
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_majority_is_needed_and_enough_for_any_number_of_servers() {
     for count in 1..=MAX_SERVERS {
         let needed = count / 2 + 1;
@@ -102,7 +102,7 @@ async fn a_majority_is_needed_and_enough_for_any_number_of_servers() {
 }
 
 // In node-redlock two clients with half of the votes each never settled, whatever their number of retries.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_split_vote_settles() {
     for count in [2, 4, 3] {
         let servers = servers(count);
@@ -147,7 +147,7 @@ async fn a_split_vote_settles() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_hangs_holds_nobody_up() {
     let servers = servers(3);
     servers[1].is(HUNG);
@@ -176,7 +176,7 @@ async fn a_server_that_hangs_holds_nobody_up() {
     eventually_free(&servers, 3).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_gave_no_answer_is_not_waited_for_again_at_once() {
     let servers = servers(3);
     let held = servers[0].opened(TTL).lock_with(["a", "b"], at_once()).unwrap().acquire().await.unwrap();
@@ -196,7 +196,7 @@ async fn who_gave_no_answer_is_not_waited_for_again_at_once() {
 }
 
 // The error of a server that was dead counted as the answer beside which it was not needed.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_gave_no_answer_is_waited_for_where_it_is_needed() {
     let servers = servers(3);
     let opened = |server: &Faulty| {
@@ -216,7 +216,7 @@ async fn who_gave_no_answer_is_waited_for_where_it_is_needed() {
     assert_eq!(suspect_until.load(SeqCst), 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_release_says_what_is_known() {
     for (forgetful, hung, expected) in [
         (1, 0, None),
@@ -248,7 +248,7 @@ async fn brief(servers: &[Faulty]) -> FaultyLocked {
     locked(&Quorum::new(handles).unwrap(), options).await.unwrap()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_renewal_says_what_is_known() {
     for (forgetful, hung, expected) in [
         (0, 0, None),
@@ -270,7 +270,7 @@ async fn a_renewal_says_what_is_known() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn renewals_of_a_quorum_end_at_max_hold() {
     let servers = servers(3);
     let handles = servers.iter().map(|server| server.opened(60 * SECOND)).collect();
@@ -284,7 +284,7 @@ async fn renewals_of_a_quorum_end_at_max_hold() {
     assert_eq!(quorum.lock_with(["a"], wrong).unwrap_err().field(), Some("max_hold"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_quorum_holds_is_ended_by_force_at_all_servers() {
     let servers = servers(3);
     let held = brief(&servers).await;
@@ -304,7 +304,7 @@ async fn what_a_quorum_holds_is_ended_by_force_at_all_servers() {
     assert_eq!(held.renew().await.unwrap_err().code(), Code::Lost);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_answers_late_holds_on_what_was_renewed() {
     let servers = servers(3);
     let held = brief(&servers).await;
@@ -324,7 +324,7 @@ async fn who_answers_late_holds_on_what_was_renewed() {
 }
 
 // A majority was lost with the answer, and nobody gave back what the server had granted.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_granted_without_an_answer_is_given_back() {
     let servers = servers(3);
     servers[2].is(MUTE);
@@ -338,7 +338,7 @@ async fn what_was_granted_without_an_answer_is_given_back() {
     assert!(began.elapsed() < TTL * 9 / 10, "not as it ran out, after {TTL}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn it_lasts_while_a_majority_keeps_it_and_is_lost_with_that() {
     let servers = servers(5);
     let here = quorum(&servers);
@@ -359,7 +359,7 @@ async fn it_lasts_while_a_majority_keeps_it_and_is_lost_with_that() {
     held.release().await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_grants_late_holds_the_lock_too() {
     let servers = servers(3);
     let here = quorum(&servers);
@@ -380,7 +380,7 @@ async fn who_grants_late_holds_the_lock_too() {
     assert!(bounded(2 * TTL, lost).await.is_some() && !held.is_held());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_grants_late_does_not_bring_back_what_is_lost() {
     let servers = servers(3);
     let here = quorum(&servers);
@@ -400,7 +400,7 @@ async fn who_grants_late_does_not_bring_back_what_is_lost() {
 }
 
 // It went on for as long as the body ran, and with two such holders no third had a majority of servers that were all there.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_left_of_a_lost_lock_is_renewed_no_more() {
     let servers = servers(3);
     let held = locked(&quorum(&servers), at_once()).await.unwrap();
@@ -412,7 +412,7 @@ async fn what_is_left_of_a_lost_lock_is_renewed_no_more() {
 }
 
 // Servers that had joined late were not counted once it was given back.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lock_that_a_majority_took_back_in_time_was_not_lost() {
     let servers = servers(3);
     let here = Quorum::new(servers.iter().map(|server| server.opened(60 * SECOND)).collect()).unwrap();
@@ -431,7 +431,7 @@ async fn a_lock_that_a_majority_took_back_in_time_was_not_lost() {
 }
 
 // It was said of the servers, which are well, that they are not there.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_process_that_does_not_get_to_ask_is_busy() {
     let servers = servers(3);
     let voters = quorum(&servers).servers;
@@ -447,7 +447,7 @@ async fn a_process_that_does_not_get_to_ask_is_busy() {
 }
 
 // In node-redlock `using` threw away what its routine gave when the lock did not last.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_the_body_gave_is_not_thrown_away() {
     let servers = servers(3);
     let here = quorum(&servers);
@@ -467,7 +467,7 @@ async fn what_the_body_gave_is_not_thrown_away() {
 }
 
 // node-redlock never looked, and gave out locks that had run out.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lock_that_has_run_out_as_it_comes_is_not_handed_out() {
     // Whose time passes with every look: each look is half of the time that a lock lives.
     let time = Arc::new(AtomicU64::new(1_700_000_000 * SECOND));
@@ -485,7 +485,7 @@ async fn a_lock_that_has_run_out_as_it_comes_is_not_handed_out() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_server_that_forgets_lets_nobody_else_in() {
     let servers = servers(3);
     let (here, there) = (quorum(&servers), quorum(&servers));
@@ -499,7 +499,7 @@ async fn a_server_that_forgets_lets_nobody_else_in() {
     assert!(locked(&there, waiting(5 * SECOND)).await.unwrap().fence() > fence);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_acquires_again_shares_and_the_last_gives_back_everywhere() {
     let servers = servers(3);
     let (here, there) = (quorum(&servers), quorum(&servers));
@@ -512,7 +512,7 @@ async fn who_acquires_again_shares_and_the_last_gives_back_everywhere() {
     eventually_free(&servers, 3).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nobody_is_inside_twice_whatever_fails() {
     const TASKS: u32 = 8;
     let servers = servers(3);
@@ -563,7 +563,7 @@ async fn fences(ahead: [Micros; 3], ends: impl AsyncFn(&FaultyLocked)) -> (u64, 
     (first.fence(), second.fence())
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn fences_are_in_order_while_clocks_differ_by_less_than_the_acquisitions() {
     // Who was lost is at least a time to live behind, and refused by a resource that has heard of the next.
     let lost = async |first: &FaultyLocked| drop(first.lost().await.unwrap());
@@ -575,7 +575,7 @@ async fn fences_are_in_order_while_clocks_differ_by_less_than_the_acquisitions()
     assert!(second < first, "{second} after {first}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn closing_ends_those_who_wait() {
     let servers = servers(3);
     let (here, there) = (Arc::new(quorum(&servers)), quorum(&servers));
@@ -592,7 +592,7 @@ async fn closing_ends_those_who_wait() {
     held.release().await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_cannot_be_is_refused() {
     let ten = servers(MAX_SERVERS + 1);
     for wrong in [&[][..], &ten] {
@@ -625,7 +625,7 @@ async fn what_cannot_be_is_refused() {
 }
 
 // The last round had less time than an answer takes, and nobody was said to have the lock.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waited_for_others_has_timed_out_however_short_its_last_round() {
     let servers = servers(3);
     // An answer may take so much longer than it does that a machine which stands still for a while is not taken for a silent server.
@@ -654,7 +654,7 @@ async fn who_waited_for_others_has_timed_out_however_short_its_last_round() {
 }
 
 // It asked without pause until its timeout.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_in_a_runtime_that_ended_is_told_so() {
     for state in [WELL, HUNG] {
         let other =
