@@ -37,6 +37,8 @@ pub use host::{Watched, Watcher};
 pub use native::TokioRuntime;
 #[cfg(feature = "tokio")]
 pub(crate) use native::boot_time;
+#[cfg(test)]
+pub(crate) use native::idle;
 pub use send::{BoxedFuture, MaybeSend, MaybeSync};
 #[cfg(feature = "tokio")]
 pub use tasks::{holding, let_go};

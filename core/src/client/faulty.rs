@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::{Leasehold, OpenOptions};
 use crate::id::PoolName;
+use crate::runtime::idle;
 use crate::runtime::{self, StoreClock, TokioRuntime};
 use crate::slots::{Answer, Choice, Claim, Envelope, Reply, Request};
 use crate::store::memory::MemoryPool;
@@ -78,7 +79,7 @@ impl Faulty {
     /// Returns when it has performed more requests of this kind than so many.
     pub(super) async fn performs(&self, of_kind: fn(&Request) -> bool, than: usize) {
         while self.count(of_kind) <= than {
-            tokio::task::yield_now().await;
+            idle().await;
         }
     }
 

@@ -157,7 +157,7 @@ fn keeps_memory() -> bool {
 mod tests {
     use super::*;
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_server_votes_once() {
         let open = |servers: &[&str]| {
             let servers = Value::List(servers.iter().map(|&server| server.into()).collect());
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(error.unwrap_err().field(), Some("servers"));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn clones_are_the_same_handle_and_the_same_lock() {
         let handle = connect("memory:clones").open().unwrap();
         let lock = handle.lock("a").reentrant().open().unwrap();

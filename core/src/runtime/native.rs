@@ -62,6 +62,12 @@ fn wall_time() -> Micros {
     origin + boot_time()
 }
 
+/// Goes on when nobody has anything to do, in a test whose clock stands until then.
+#[cfg(test)]
+pub(crate) async fn idle() {
+    tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+}
+
 /// The clock of a test, which stands where `start_paused` has tokio hold it: then it goes on, to the next that is waited for, only
 /// when nobody has anything to do. Elsewhere it is as monotonic, from about the same time.
 #[cfg(test)]

@@ -10,6 +10,8 @@ use crate::client::{AcquireOptions, Leasehold, LimitKind, OpenOptions, Outage, R
 use crate::error::{Code, Error};
 use crate::id::SlotId;
 use crate::runtime::TokioRuntime;
+#[cfg(feature = "crowds")]
+use crate::runtime::idle;
 use crate::slots::Strategy;
 use crate::store::MemoryStore;
 use crate::tokens::{FewestInputs, Token};
@@ -34,7 +36,7 @@ fn a_duration_is_never_rounded_to_nothing() {
     assert_eq!(micros(Duration::MAX), Micros::MAX);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_opened_is_checked() {
     assert_eq!(field(connect("http://x").open()).as_deref(), Some("url"));
     assert_eq!(field(connect("memory:").namespace("a:{b").open()).as_deref(), Some("namespace"));
@@ -62,7 +64,7 @@ async fn what_is_opened_is_checked() {
     assert_eq!(field(quorum([""; 0]).open()).as_deref(), Some("servers"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_body_runs_under_a_lease_and_is_told_if_that_did_not_last() {
     let handle = opened("run");
     let chain = Arc::new(AtomicU64::new(7));
@@ -82,7 +84,7 @@ async fn a_body_runs_under_a_lease_and_is_told_if_that_did_not_last() {
     assert!(matches!(refused, Err(RunError::NotAcquired(error)) if error.code() == Code::Exhausted));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_pool_is_what_is_said_of_it() {
     let handle = opened("pool");
     let pool = handle
@@ -110,7 +112,7 @@ async fn a_pool_is_what_is_said_of_it() {
 }
 
 /// What was known or read first had ended, or was about to, by the time that the last nonce was read.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_acquired_together_lasts_though_it_takes_long_to_read_a_nonce() {
     let read = async |slot: String| {
         tokio::time::sleep(Duration::from_millis(if slot == "slow" { 1_500 } else { 1 })).await;
@@ -128,7 +130,7 @@ async fn what_is_acquired_together_lasts_though_it_takes_long_to_read_a_nonce() 
 }
 
 #[cfg(feature = "crowds")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nonces_of_one_acquisition_are_read_together() {
     let all = Arc::new(tokio::sync::Barrier::new(8));
     let read = move |_| {
@@ -144,7 +146,7 @@ async fn nonces_of_one_acquisition_are_read_together() {
 }
 
 // Every third acquisition failed, with two accounts free.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_account_that_the_chain_says_nothing_of_keeps_nobody_from_another() {
     let pool = opened("dead-account")
         .pool("p")
@@ -164,7 +166,7 @@ async fn an_account_that_the_chain_says_nothing_of_keeps_nobody_from_another() {
 }
 
 // It was granted three times to who could have had another.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_is_given_an_account_that_cannot_be_read_is_given_another_next() {
     let read = async |slot: String| if slot == "dead" { Err("no such account") } else { Ok(7) };
     let pool = opened("dead-first").pool("p").slots(["dead", "a", "b"]).read_nonce(read).await.unwrap();
@@ -178,7 +180,7 @@ async fn who_is_given_an_account_that_cannot_be_read_is_given_another_next() {
 }
 
 // What had been granted with it, or as its caller went away, rested as if it had been used.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_nobody_has_seen_does_not_rest() {
     let hangs = Arc::new(AtomicU64::new(0));
     let hung = hangs.clone();
@@ -205,7 +207,7 @@ async fn what_nobody_has_seen_does_not_rest() {
 
 // Who had been granted the one that cannot be read three times waited no longer for the other, which was leased for a moment.
 #[cfg(feature = "crowds")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_account_that_cannot_be_read_ends_no_waiting_for_another() {
     let asked = Arc::new(AtomicU64::new(0));
     let asks = asked.clone();
@@ -225,7 +227,7 @@ async fn an_account_that_cannot_be_read_ends_no_waiting_for_another() {
     let so_often = asked.load(Relaxed) + 5;
     let gives_back = async {
         while asked.load(Relaxed) < so_often {
-            tokio::task::yield_now().await;
+            idle().await;
         }
         held.unused().unwrap();
         held.release().await.unwrap();
@@ -238,7 +240,7 @@ async fn an_account_that_cannot_be_read_ends_no_waiting_for_another() {
 }
 
 // It was told to have more slots.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_for_a_chain_that_hangs_is_told_of_it() {
     let read = async |_| std::future::pending::<Result<u64, Error>>().await;
     for timeout in [20, 50, 100].map(Duration::from_millis) {
@@ -250,7 +252,7 @@ async fn who_waits_for_a_chain_that_hangs_is_told_of_it() {
 }
 
 // A chain that does not answer is not asked of every account.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_a_chain_that_says_nothing_a_few_accounts_are_asked() {
     let asked = Arc::new(AtomicU64::new(0));
     let asks = asked.clone();
@@ -264,7 +266,7 @@ async fn of_a_chain_that_says_nothing_a_few_accounts_are_asked() {
     assert_eq!(asked.load(Relaxed), 3);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_wrong_with_a_pool_or_an_acquisition_is_named() {
     let handle = opened("mistakes");
     assert_eq!(field(handle.pool("p").slots(["a", "a"]).await).as_deref(), Some("slots[1]"));
@@ -305,7 +307,7 @@ async fn what_is_wrong_with_a_pool_or_an_acquisition_is_named() {
 }
 
 // An acquisition that was only spoken of holds nothing.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nothing_begins_before_it_is_awaited() {
     let handle = opened("spoken");
     let pool = handle.pool("p").slots(["a"]).await.unwrap();
@@ -317,7 +319,7 @@ async fn nothing_begins_before_it_is_awaited() {
     assert!(pool.try_acquire().unwrap().is_some());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lock_is_what_is_said_of_it() {
     let handle = opened("lock");
     let servers = ["memory:builders-q1", "memory:builders-q2", "memory:builders-q3"];
@@ -346,7 +348,7 @@ async fn a_lock_is_what_is_said_of_it() {
     assert_eq!(field(several.lock("a").steal().open()).as_deref(), Some("steal"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lock_is_stolen_by_who_says_so() {
     let handle = opened("stolen");
     let low = handle.lock("a").acquire().await.unwrap();
@@ -358,7 +360,7 @@ async fn a_lock_is_stolen_by_who_says_so() {
     assert!(yields.await.unwrap().unwrap() && stolen.is_held());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn tokens_are_selected_as_is_said() {
     let handle = opened("tokens");
     let source = TokensInMemory::default();
@@ -394,7 +396,7 @@ async fn tokens_are_selected_as_is_said() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_limit_is_what_is_said_of_it() {
     let handle = opened("limit");
     let rate = handle.limit("rate", 2u64).period(HOUR).open().unwrap();
@@ -425,7 +427,7 @@ async fn a_limit_is_what_is_said_of_it() {
     assert!(!open.take(1u64).await.unwrap().allowed);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn names_come_as_programs_have_them() {
     let handle = opened("names");
     let (text, list) = ("a".to_owned(), vec!["a".to_owned(), "b".to_owned()]);
@@ -441,7 +443,7 @@ async fn names_come_as_programs_have_them() {
     assert_eq!(field(body().await).as_deref(), Some("names[1]"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nothing_is_opened_of_a_handle_that_was_closed() {
     let handle = opened("shut");
     // One that has its pool of locks already.
@@ -459,7 +461,7 @@ async fn nothing_is_opened_of_a_handle_that_was_closed() {
 }
 
 // Where nothing had to be waited for, it went on.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nothing_more_is_taken_through_a_handle_that_was_closed() {
     let handle = opened("shut-down");
     let pool = handle.pool("p").slots(["a", "b"]).await.unwrap();
@@ -491,7 +493,7 @@ async fn nothing_more_is_taken_through_a_handle_that_was_closed() {
     assert!(limit.used().await.unwrap().is_zero());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_for_a_word_may_say_any_time() {
     let handle = opened("word");
     let pool = handle.pool("p").slots(["a"]).await.unwrap();
@@ -502,7 +504,7 @@ async fn who_waits_for_a_word_may_say_any_time() {
 }
 
 // A chain that names a lower nonce than was used was taken for a pool that is too small.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waited_for_a_chain_that_lags_is_told_so() {
     for (timeout, code) in [(50, Code::TimedOut), (0, Code::Exhausted)] {
         let handle = opened(&format!("lags-{timeout}"));
@@ -533,7 +535,7 @@ impl crate::tokens::Strategy for Broken {
 }
 
 // What it was offered was nobody's afterwards, as long as the handle lived.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_strategy_that_panics_costs_no_token() {
     let handle = opened("panics");
     let source = TokensInMemory::default();

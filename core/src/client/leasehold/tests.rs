@@ -1,12 +1,13 @@
 use super::*;
 use crate::error::Code;
+use crate::runtime::idle;
 
 fn text(text: &str) -> Value {
     text.into()
 }
 
 #[cfg(feature = "redis")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn closing_ends_what_waits_and_no_more() {
     use crate::client::{AcquireOptions, native::connect};
 
@@ -23,7 +24,7 @@ async fn closing_ends_what_waits_and_no_more() {
     });
     let elsewhere = tokio::spawn(async move { another.acquire().await });
     while pool.statistics().waiting < 2 {
-        tokio::task::yield_now().await;
+        idle().await;
     }
 
     handle.close();
@@ -45,7 +46,7 @@ async fn closing_ends_what_waits_and_no_more() {
 
 // A service with a scope for each customer grew with them, and found each the slower.
 #[cfg(all(feature = "redis", feature = "limits"))]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn scopes_that_nobody_needs_are_forgotten() {
     let handle = crate::client::native::connect("memory:scopes").namespace("test").open().unwrap();
     let limit = |name: &str, period| {

@@ -31,7 +31,7 @@ async fn shortly<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), work).await.expect("in time")
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn it_counts_up_and_down_as_others_do() {
     let (handle, other) = (handle("counts"), handle("counts"));
     let logins = limit(&handle, "logins:10.0.0.1", 3, HOUR);
@@ -63,7 +63,7 @@ async fn it_counts_up_and_down_as_others_do() {
     assert_eq!(logins.used().await.unwrap(), Amount::ZERO);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn groups_nest_and_leave_out_what_is_not_there() {
     let handle = handle("groups");
     let (key, account) = (limit(&handle, "key", 5, HOUR), limit(&handle, "account", 100, HOUR));
@@ -93,7 +93,7 @@ async fn groups_nest_and_leave_out_what_is_not_there() {
     assert_eq!(handle.group([Some(&key), Some(&different)]).unwrap_err().field(), Some("limits"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn those_who_wait_go_by_priority_then_by_arrival() {
     let handle = handle("priority");
     let limit = limit(&handle, "a", 1, 20 * MILLISECOND);
@@ -115,7 +115,7 @@ async fn those_who_wait_go_by_priority_then_by_arrival() {
     assert!(order == [3, 1, 2, 4] || order == [1, 3, 2, 4], "{order:?}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn waiting_ends_in_time_or_at_once_where_it_is_hopeless() {
     let handle = handle("waiting");
     let limit = limit(&handle, "a", 1, HOUR);
@@ -149,7 +149,7 @@ async fn waiting_ends_in_time_or_at_once_where_it_is_hopeless() {
 }
 
 // A large payment held up all small ones until midnight, which were told that the limit allowed them at no time.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_for_a_budgets_next_period_holds_up_nobody() {
     let handle = handle("aside");
     let budget = || LimitOptions::new(100u64, 24 * HOUR).kind(LimitKind::Budget);
@@ -174,7 +174,7 @@ async fn who_waits_for_a_budgets_next_period_holds_up_nobody() {
 }
 
 // Who waited for a rate stood behind whoever waited for what is in flight under the same name, and was told that others waited before it.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn limits_of_one_name_and_of_different_kinds_have_lines_of_their_own() {
     let handle = handle("kinds");
     let flights = handle.limit_with("ann", &LimitOptions::new(1u64, 0).kind(LimitKind::InFlight)).unwrap();
@@ -188,7 +188,7 @@ async fn limits_of_one_name_and_of_different_kinds_have_lines_of_their_own() {
 }
 
 // It slept until the end of the day, or to its timeout.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_hears_of_what_another_handle_gives_back() {
     let (one, other) = (handle("elsewhere"), handle("elsewhere"));
     let spend = |handle: &NativeLeasehold| {
@@ -206,7 +206,7 @@ async fn who_waits_hears_of_what_another_handle_gives_back() {
 }
 
 // It was taken for the reservation of other limits, and what was in flight stayed so to its deadline.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reservation_is_ended_though_one_of_its_rates_allows_nothing_by_now() {
     let handle = handle("closed-rate");
     let limit =
@@ -226,7 +226,7 @@ async fn a_reservation_is_ended_though_one_of_its_rates_allows_nothing_by_now() 
 }
 
 // Each was answered, and changed nothing: a limit that was closed for a moment was refused for the rest of its month.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_used_of_a_rate_is_reset_and_given_back_though_it_allows_nothing_by_now() {
     let handle = handle("closed-restored");
     for kind in [LimitKind::Refill, LimitKind::Gcra, LimitKind::Rolling] {
@@ -245,7 +245,7 @@ async fn what_was_used_of_a_rate_is_reset_and_given_back_though_it_allows_nothin
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_in_flight_lands_with_its_reservation() {
     let handle = handle("flights");
     let lasting = |max: u64, kind| LimitOptions::new(max, 0).kind(kind);
@@ -291,7 +291,7 @@ async fn what_is_in_flight_lands_with_its_reservation() {
 }
 
 // The process that reserved may have crashed, or another one may do the work.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reservation_is_ended_by_its_id_by_any_process() {
     let (one, other) = (handle("by id"), handle("by id"));
     let spend = |handle: &NativeLeasehold| {
@@ -329,7 +329,7 @@ fn handle_group(handle: &NativeLeasehold, limits: &[NativeLimit]) -> NativeLimit
     handle.group(limits.iter().map(Some)).unwrap()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn in_memory_it_is_taken_at_once_and_counted_with_all_the_rest() {
     let handle = handle("now");
     let (wide, narrow) = (limit(&handle, "wide", 9, HOUR), limit(&handle, "narrow", 3, HOUR));
@@ -358,7 +358,7 @@ async fn in_memory_it_is_taken_at_once_and_counted_with_all_the_rest() {
 }
 
 // They ended by the time since the machine began.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn periods_of_a_store_that_never_answered_are_those_of_the_calendar() {
     let hour = Duration::from_secs(3_600);
     let since = std::time::UNIX_EPOCH.elapsed().unwrap();
@@ -373,7 +373,7 @@ async fn periods_of_a_store_that_never_answered_are_those_of_the_calendar() {
     assert!(left.abs_diff(told) < 60 || left < 60, "{told} s, not {left} s");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reservation_that_reaches_nobody_is_as_if_never_made() {
     let handle = handle("retracted");
     let spend = handle.limit_with("spend", &LimitOptions::new(10u64, 0).kind(LimitKind::Lifetime)).unwrap();
@@ -381,7 +381,7 @@ async fn a_reservation_that_reaches_nobody_is_as_if_never_made() {
     assert_eq!(spend.used().await.unwrap(), Amount::ZERO);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn languages_ask_by_verbs_and_values() {
     let limit = limit(&handle("verbs"), "a", 3, HOUR);
     let (unit, cost) = (Unit::Milliseconds, |cost: u64| Value::from(cost));

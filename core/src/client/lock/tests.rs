@@ -12,6 +12,7 @@ use crate::client::{Keepalive, Leasehold, OpenOptions};
 #[cfg(feature = "crowds")]
 use crate::runtime::BoxedFuture;
 use crate::runtime::TokioRuntime;
+use crate::runtime::idle;
 use crate::runtime::warped::Warped;
 use crate::slots::{Claim, Request, Strategy};
 use crate::{Code, SECOND};
@@ -31,11 +32,11 @@ fn shared() -> LockOptions {
 /// A lock that ends soon, and has ended.
 async fn ended(lock: &Lock<impl Store, impl Runtime>) {
     while lock.last().upgrade().is_some_and(|holding| holding.remaining() > 0) {
-        tokio::task::yield_now().await;
+        idle().await;
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn waiters_for_one_name_are_not_in_the_way_of_those_for_another() {
     let (handle, other) = (Arc::new(opened("names").unwrap()), opened("names").unwrap());
     let _red = other.lock_with(["red"], at_once()).unwrap().acquire().await.unwrap();
@@ -46,17 +47,17 @@ async fn waiters_for_one_name_are_not_in_the_way_of_those_for_another() {
         tokio::spawn(async move { handle.lock_with([name], options)?.acquire().await.map(drop) })
     };
     let behind: Vec<_> = (0..50).map(|_| wait("red")).collect();
-    tokio::task::yield_now().await;
+    idle().await;
     // One that is free is had at once, and one that another process gives back at once then.
     wait("green").await.unwrap().unwrap();
     let waits = wait("blue");
-    tokio::task::yield_now().await;
+    idle().await;
     blue.release().await.unwrap();
     tokio::time::timeout(std::time::Duration::from_secs(3), waits).await.expect("served").unwrap().unwrap();
     behind.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_factor_that_is_none_is_refused_whoever_gives_it() {
     let handle = opened("factor").unwrap();
     let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
@@ -78,7 +79,7 @@ async fn a_factor_that_is_none_is_refused_whoever_gives_it() {
 }
 
 // In priority-redlock the first of two releases freed the lock.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn releasing_one_of_two_reentrant_holds_does_not_free_the_lock() {
     let (handle, other) = (opened("reentrant").unwrap(), opened("reentrant").unwrap());
     let lock = handle.lock_with(["a", "b"], shared()).unwrap();
@@ -103,7 +104,7 @@ async fn releasing_one_of_two_reentrant_holds_does_not_free_the_lock() {
 
 // Who had given back its part was told later that it was lost, or waited for as long as others held theirs.
 #[cfg(feature = "crowds")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_shares_a_lock_hears_no_more_of_it_than_until_it_has_given_back_its_part() {
     let handle = opened("shares").unwrap();
     let lock = handle.lock_with(["a"], shared()).unwrap();
@@ -129,7 +130,7 @@ async fn who_shares_a_lock_hears_no_more_of_it_than_until_it_has_given_back_its_
 }
 
 // Whoever shared it and was collected may still be at work.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_lapses_is_given_back_by_nobody_and_ends_at_its_deadline() {
     let handle = opened("lapses").unwrap();
     let brief = LockOptions { ttl: 1_000 * MILLISECOND, keepalive: Keepalive::Off, ..shared() };
@@ -146,7 +147,7 @@ async fn what_lapses_is_given_back_by_nobody_and_ends_at_its_deadline() {
     another.acquire_with(patient).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn only_who_asked_to_share_does() {
     let handle = opened("asked").unwrap();
     let lock = handle.lock_with(["a"], at_once()).unwrap();
@@ -163,7 +164,7 @@ async fn only_who_asked_to_share_does() {
     assert_eq!(lock.acquire_with(shared()).await.unwrap().fence(), held.fence());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_lost_is_not_joined() {
     let handle = opened("lost").unwrap();
     let brief = LockOptions { ttl: 300 * MILLISECOND, keepalive: Keepalive::Off, ..shared() };
@@ -180,7 +181,7 @@ async fn what_was_lost_is_not_joined() {
     anew.release().await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_body_is_told_that_it_outlived_its_lock() {
     let brief = LockOptions { ttl: 300 * MILLISECOND, keepalive: Keepalive::Off, ..shared() };
     let lock = opened("outlived").unwrap().lock_with(["a"], brief).unwrap();
@@ -197,7 +198,7 @@ async fn a_body_is_told_that_it_outlived_its_lock() {
     assert!(lock.run(async |locked| locked.is_held()).await.unwrap());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_handle_bounds_how_long_its_locks_live() {
     let options = Value::map([("lock_ttl", Value::Number(1_000.0))]);
     let handle = tokio::runtime::Handle::current();
@@ -226,7 +227,7 @@ async fn the_handle_bounds_how_long_its_locks_live() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_body_that_is_not_to_be_locked_is_not() {
     let lock = opened("unlocked").unwrap().lock_with(["a"], at_once()).unwrap();
     let enter = |options: Value, unit| {
@@ -256,7 +257,7 @@ async fn a_body_that_is_not_to_be_locked_is_not() {
 
 // It was told that too few slots are enabled.
 #[cfg(feature = "crowds")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_free_lock_for_which_others_wait_is_refused_in_words_of_locks() {
     let handle = Arc::new(opened("waited-for").unwrap());
     let _held = handle.lock_with(["b"], at_once()).unwrap().acquire().await.unwrap();
@@ -269,7 +270,7 @@ async fn a_free_lock_for_which_others_wait_is_refused_in_words_of_locks() {
             Ok(lock) => lock.release().await.unwrap(),
             Err(error) => break error,
         }
-        tokio::task::yield_now().await;
+        idle().await;
     };
     assert_eq!(text.code(), Code::Exhausted);
     assert_eq!(text.message(), "others wait for the lock; wait by giving a timeout");
@@ -277,7 +278,7 @@ async fn a_free_lock_for_which_others_wait_is_refused_in_words_of_locks() {
 }
 
 #[cfg(feature = "crowds")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lock_that_is_not_had_in_time_is_named() {
     let handle = opened("told").unwrap();
     let _held = handle.lock_with(["a", "b"], at_once()).unwrap().acquire().await.unwrap();
@@ -314,7 +315,7 @@ fn an_acquisition_says_how_to_steal_over_what_its_lock_does() {
 }
 
 // Nothing helped: who waited for a lock with a low priority did so as long as higher ones came.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_waiter_of_low_priority_goes_before_a_higher_one_that_came_so_much_later() {
     for (ageing, order) in [(0, ["soon", "late", "low"]), (SECOND, ["soon", "low", "late"])] {
         let time = Arc::new(AtomicU64::new(1_700_000_000 * SECOND));
@@ -356,7 +357,7 @@ async fn a_waiter_of_low_priority_goes_before_a_higher_one_that_came_so_much_lat
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_handle_says_what_ages_those_who_wait_for_its_locks() {
     let handle = tokio::runtime::Handle::current();
     let open = |time: Value| {
@@ -375,7 +376,7 @@ async fn the_handle_says_what_ages_those_who_wait_for_its_locks() {
     assert_eq!(lock.unwrap_err().field(), Some("ageing"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_recommended_ttl_goes_by_what_was_measured() {
     let among = Contention { contenders: 20, levels: 3, confidence: 0.99 };
     let here = opened("recommended").unwrap().lock_with(["a"], at_once()).unwrap();
@@ -415,7 +416,7 @@ async fn the_recommended_ttl_goes_by_what_was_measured() {
 }
 
 // It was asked about again only when it had ended by then, for a claimant that had long gone.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_somebody_claimed_and_left_is_not_lost() {
     let handle = opened("claimed-briefly").unwrap();
     for keepalive in [Keepalive::Third, Keepalive::Off] {
@@ -454,7 +455,7 @@ fn unkept(ttl: Micros) -> LockOptions {
 }
 
 // It could not be prolonged at all: who kept none alive lost it at its deadline.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_keeps_no_lock_alive_prolongs_it() {
     let time = Arc::new(AtomicU64::new(1_700_000_000 * SECOND));
     let (store, handle) = on_a_clock(&time).unwrap();
@@ -493,7 +494,7 @@ async fn who_keeps_no_lock_alive_prolongs_it() {
     assert!(!late.is_held());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lock_of_which_one_name_is_lost_is_lost_when_it_is_renewed() {
     let handle = opened("renewed-in-part").unwrap();
     let lock = handle.lock_with(["a", "b"], unkept(20 * SECOND)).unwrap();
@@ -503,7 +504,7 @@ async fn a_lock_of_which_one_name_is_lost_is_lost_when_it_is_renewed() {
     assert!(!locked.is_held());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lock_that_is_claimed_is_not_renewed() {
     let (_, handle) = on_a_clock(&Arc::new(AtomicU64::new(1_700_000_000 * SECOND))).unwrap();
     let lock = handle.lock_with(["a"], unkept(20 * SECOND)).unwrap();
@@ -515,7 +516,7 @@ async fn a_lock_that_is_claimed_is_not_renewed() {
     };
     let claimed = loop {
         match locked.renew().await {
-            Ok(()) => tokio::task::yield_now().await,
+            Ok(()) => idle().await,
             Err(error) => break error,
         }
     };
@@ -525,7 +526,7 @@ async fn a_lock_that_is_claimed_is_not_renewed() {
 }
 
 // A body that hung held it for ever: renewals need no turn of it.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn renewals_end_at_max_hold() {
     let time = Arc::new(AtomicU64::new(1_700_000_000 * SECOND));
     let (_, handle) = on_a_clock(&time).unwrap();
@@ -552,7 +553,7 @@ async fn renewals_end_at_max_hold() {
     assert_eq!(handle.lock_with(["a"], wrong).unwrap_err().field(), Some("max_hold"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lock_that_is_given_back_while_it_is_renewed_is_free() {
     let (_, handle) = on_a_clock(&Arc::new(AtomicU64::new(1_700_000_000 * SECOND))).unwrap();
     let lock = handle.lock_with(["a", "b"], unkept(20 * SECOND)).unwrap();
@@ -564,7 +565,7 @@ async fn a_lock_that_is_given_back_while_it_is_renewed_is_free() {
 }
 
 // They are in a pool whose name nobody can give: nobody could see who holds one, nor end what a dead process holds.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_holds_a_lock_is_seen_and_ended_from_elsewhere() {
     let time = Arc::new(AtomicU64::new(1_700_000_000 * SECOND));
     let (_, handle) = on_a_clock(&time).unwrap();
@@ -609,7 +610,7 @@ async fn who_holds_a_lock_is_seen_and_ended_from_elsewhere() {
 }
 
 // In memory it was a defect to report: no lock had made the pool that all of them are in.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_what_nobody_ever_locked_nobody_is_the_holder() {
     let handle = opened("never-locked").unwrap();
     let lock = handle.lock_with(["a", "b"], at_once()).unwrap();
@@ -618,7 +619,7 @@ async fn of_what_nobody_ever_locked_nobody_is_the_holder() {
     other.lock_with(["a"], at_once()).unwrap().break_lease().await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_waiter_has_what_was_ended_by_force() {
     let handle = Arc::new(opened("broken").unwrap());
     let _held = handle.lock_with(["a"], at_once()).unwrap().acquire().await.unwrap();
@@ -628,13 +629,13 @@ async fn a_waiter_has_what_was_ended_by_force() {
         let lock = waiting.clone();
         tokio::spawn(async move { lock.acquire().await.map(drop) })
     };
-    tokio::task::yield_now().await;
+    idle().await;
     waiting.break_lease().await.unwrap();
     tokio::time::timeout(Duration::from_secs(20), waits).await.expect("served").unwrap().unwrap();
 }
 
 // It ended whatever was held of the name by the time it came.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_ended_by_force_is_named_by_its_fence() {
     let (store, handle) = on_a_clock(&Arc::new(AtomicU64::new(1_700_000_000 * SECOND))).unwrap();
     let lock = handle.lock_with(["free", "held"], at_once()).unwrap();
@@ -646,7 +647,7 @@ async fn what_is_ended_by_force_is_named_by_its_fence() {
 }
 
 // It was taken for one account that is there twice, as leading zeros mean nothing in those.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn names_that_differ_in_zeros_only_are_two() {
     let handle = opened("zeros").unwrap();
     let lock = handle.lock_with(["0x1", "0x01"], at_once()).unwrap();
@@ -654,7 +655,7 @@ async fn names_that_differ_in_zeros_only_are_two() {
 }
 
 // What clocks may differ by was taken off twice over a network: `lost` was told while a renewal was under way.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lock_that_is_kept_alive_lasts_as_long_as_one_that_is_not() {
     let (_, handle) = on_a_clock(&Arc::new(AtomicU64::new(1_700_000_000 * SECOND))).unwrap();
     let lasts = async |name, keepalive| {
@@ -665,7 +666,7 @@ async fn a_lock_that_is_kept_alive_lasts_as_long_as_one_that_is_not() {
 }
 
 // It waited for the loss of what was held on, and kept it alive meanwhile.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_renewed_just_as_it_seems_to_have_ended_is_given_back() {
     let store = Faulty::new(TokioRuntime::store_clock());
     // The next reading of the clock is after the deadline, those behind it are not: a renewal came between.

@@ -9,11 +9,12 @@ use crate::client::{AcquireOptions, Keepalive, Leasehold, LockOptions, OpenOptio
 use crate::error::Code;
 use crate::id::SlotId;
 use crate::runtime::TokioRuntime;
+use crate::runtime::idle;
 use crate::store::MemoryStore;
 use crate::{MILLISECOND, SECOND};
 
 // It leased as many, gave one and forgot the others; what it could not heed it passed over.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_attempt_gives_one_slot_and_refuses_what_it_cannot_heed() {
     let handle = connect("memory:attempt").namespace("test").open().unwrap();
     let pool = handle.pool("p").slots(["a", "b"]).await.unwrap();
@@ -29,7 +30,7 @@ async fn an_attempt_gives_one_slot_and_refuses_what_it_cannot_heed() {
     assert!(pool.try_acquire_with(at_once).unwrap().is_some());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_handle_leases_only_slots_that_it_named_however_many_others_there_are() {
     let options = |slots: &[&str]| PoolOptions::slots(slots.iter().copied()).unwrap();
     let open =
@@ -58,7 +59,7 @@ async fn a_handle_leases_only_slots_that_it_named_however_many_others_there_are(
 }
 
 // It was told to the caller as `lost`, before it had a lease.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lease_that_ends_as_its_nonce_is_found_is_followed_by_another() {
     let (wall, step) = (AtomicU64::new(1_700_000_000 * SECOND), Arc::new(AtomicU64::new(300 * MILLISECOND)));
     let steps = step.clone();
@@ -82,7 +83,7 @@ async fn a_lease_that_ends_as_its_nonce_is_found_is_followed_by_another() {
 }
 
 // A program in Rust fills in the options itself. What is far out of range made sums that wrapped around.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn times_that_are_out_of_range_are_refused_whoever_gives_them() {
     let handle = connect("memory:ranges").namespace("test").open().unwrap();
     let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
@@ -112,7 +113,7 @@ async fn times_that_are_out_of_range_are_refused_whoever_gives_them() {
 }
 
 // Nobody was told of it: who waited looked as the holder's lease would have ended, or seconds later.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_has_a_slot_that_is_given_back_into_a_rest_as_that_ends() {
     let handle = connect("memory:rest").namespace("test").open().unwrap();
     let options = PoolOptions {
@@ -129,7 +130,7 @@ async fn who_waits_has_a_slot_that_is_given_back_into_a_rest_as_that_ends() {
     };
     let waiting = [None, Some("a"), None, Some("a")].map(waits);
     while pool.statistics().waiting < 4 {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     held.release().await.unwrap();
     for waiting in waiting {
@@ -139,7 +140,7 @@ async fn who_waits_has_a_slot_that_is_given_back_into_a_rest_as_that_ends() {
 
 // It was told that a slot, or its chain, was amiss: not which of what pool, nor what to do.
 #[cfg(feature = "crowds")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_gets_nothing_is_told_of_what_and_what_to_do() {
     let handle = connect("memory:told").namespace("test").open().unwrap();
     let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();

@@ -9,6 +9,7 @@ use crate::client::faulty::Faulty;
 use crate::client::native::{NativeLeasehold, NativeTokens, connect};
 use crate::client::{Leasehold, OpenOptions};
 use crate::error::Code;
+use crate::runtime::idle;
 use crate::runtime::warped::Warped;
 use crate::runtime::{BoxedFuture, TokioRuntime};
 use crate::tokens::{FewestInputs, Page, Spender, Token};
@@ -38,7 +39,7 @@ fn code(outcome: Result<impl fmt::Debug>) -> Code {
     outcome.unwrap_err().code()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_selection_is_one_callers_until_it_is_given_back() {
     let (handle, other) = (opened("one"), opened("one"));
     let source = wallet_of(&[("a", 5), ("b", 3)]);
@@ -66,7 +67,7 @@ async fn a_selection_is_one_callers_until_it_is_given_back() {
     assert_eq!(here.count_locked().await.unwrap(), 0);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nothing_is_selected_for_nothing() {
     let handle = opened("nothing");
     let selection = tokens(&handle, &wallet_of(&[])).select_with(0u64, euros()).await.unwrap();
@@ -74,7 +75,7 @@ async fn nothing_is_selected_for_nothing() {
     selection.spent().await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f3_u1_u3_wallets_and_currencies_are_kept_apart_whatever_their_names() {
     let handle = opened("apart");
     let source = TokensInMemory::default();
@@ -93,7 +94,7 @@ async fn f3_u1_u3_wallets_and_currencies_are_kept_apart_whatever_their_names() {
 }
 
 // Each that a stranger named took 2 kB for good.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_currency_of_which_nothing_is_known_is_forgotten_with_who_asked_for_it() {
     let handle = opened("strangers");
     let wallet = tokens(&handle, &wallet_of(&[("a", 5)]));
@@ -126,7 +127,7 @@ async fn a_currency_of_which_nothing_is_known_is_forgotten_with_who_asked_for_it
     assert_eq!(kept(), 3);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn odd_ids_are_locked_and_listed() {
     let handle = opened("odd");
     let ids = ["", "a.b", "é{}:%~ ", "0xAB", "0xab", &"x".repeat(256)];
@@ -151,7 +152,7 @@ async fn odd_ids_are_locked_and_listed() {
 }
 
 /// However many there are, and of whichever currency: more than one request asks for.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn all_that_is_locked_is_listed_and_nothing_else() {
     let (handle, other) = (opened("listed"), opened("listed"));
     let source = TokensInMemory::default();
@@ -182,7 +183,7 @@ async fn all_that_is_locked_is_listed_and_nothing_else() {
 }
 
 // Two programs with a variable that nobody had set took one another's tokens.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_spender_without_a_name_is_refused() {
     let handle = opened("nameless");
     let wallet = tokens(&handle, &wallet_of(&[("a", 5)]));
@@ -193,7 +194,7 @@ async fn a_spender_without_a_name_is_refused() {
     wallet.select_with(5u64, euros()).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_spender_locked_is_given_back_by_its_name_and_nothing_else() {
     let (handle, other) = (opened("spender"), opened("spender"));
     let source = wallet_of(&[("a", 1), ("b", 1), ("c", 1), ("d", 1), ("e", 1)]);
@@ -215,7 +216,7 @@ async fn what_a_spender_locked_is_given_back_by_its_name_and_nothing_else() {
     assert!(next.is_held() && there.release_spender("tx 2").await.unwrap() == 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f14_u5_a_cancelled_selection_leaves_nothing_locked() {
     let (handle, other) = (opened("cancelled"), opened("cancelled"));
     let source = wallet_of(&[("a", 5), ("b", 5)]);
@@ -229,7 +230,7 @@ async fn f14_u5_a_cancelled_selection_leaves_nothing_locked() {
     assert!(wallet.select_with(10u64, euros()).await.is_ok());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_is_served_as_soon_as_this_process_gives_back() {
     let handle = opened("served");
     let wallet = tokens(&handle, &wallet_of(&[("a", 5)]));
@@ -247,7 +248,7 @@ async fn who_waits_is_served_as_soon_as_this_process_gives_back() {
     assert!(served.unwrap().unwrap().is_held());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_gives_back_and_comes_again_is_served_after_those_who_waited() {
     let handle = opened("again");
     let wallet = tokens(&handle, &wallet_of(&[("a", 5)]));
@@ -274,7 +275,7 @@ async fn who_gives_back_and_comes_again_is_served_after_those_who_waited() {
 }
 
 // It said that they are spent, and others were given them.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_given_back_is_not_spent_afterwards() {
     let handle = opened("given-back");
     let tokens = handle.tokens_with("w", Arc::new(wallet_of(&[("a", 5)])), TokensOptions::default()).unwrap();
@@ -285,7 +286,7 @@ async fn what_was_given_back_is_not_spent_afterwards() {
     assert_eq!(tokens.select_with(5u64, euros()).await.unwrap().tokens().len(), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn f15_spent_tokens_stay_locked_until_the_spend_is_visible() {
     let (handle, other) = (opened("spent"), opened("spent"));
     let source = wallet_of(&[("a", 5), ("b", 5)]);
@@ -307,7 +308,7 @@ async fn f15_spent_tokens_stay_locked_until_the_spend_is_visible() {
     assert!(there.select_with(5u64, euros()).await.is_ok());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_source_that_says_nothing_of_spends_verifies_nothing_in_silence() {
     let handle = opened("mute");
     let mut options = TokensOptions::default();
@@ -331,7 +332,7 @@ impl TokenSource for Failing {
 }
 
 // One look that failed ended whoever waited, with time left, for tokens that were about to be given back.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_source_that_fails_for_a_while_ends_nobody_who_waits() {
     let handle = opened("failing");
     let source = Arc::new(Failing(wallet_of(&[("a", 5)]), AtomicBool::new(false), AtomicUsize::new(0)));
@@ -343,7 +344,7 @@ async fn a_source_that_fails_for_a_while_ends_nobody_who_waits() {
         async move { wallet.select_with(5u64, waits).await }
     });
     while wallet.statistics().waiting == 0 {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     source.1.store(true, Ordering::SeqCst);
     let before = source.2.load(Ordering::SeqCst);
@@ -382,7 +383,7 @@ impl TokenSource for Slow {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_ended_while_the_rest_was_looked_for_is_in_no_selection() {
     let handle = opened("slow");
     let mut options =
@@ -396,7 +397,7 @@ async fn what_ended_while_the_rest_was_looked_for_is_in_no_selection() {
     assert_eq!(source.1.load(Ordering::SeqCst), 2, "it began anew");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_spend_that_is_visible_frees_its_lock_where_everybody_verifies() {
     for verify in [false, true] {
         let handle = opened(if verify { "visible" } else { "settling" });
@@ -412,7 +413,7 @@ async fn a_spend_that_is_visible_frees_its_lock_where_everybody_verifies() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_spender_spent_is_not_its_own_any_more() {
     let (handle, other) = (opened("own"), opened("own"));
     let source = wallet_of(&[("a", 5)]);
@@ -424,7 +425,7 @@ async fn what_a_spender_spent_is_not_its_own_any_more() {
     assert_eq!(after.count_locked().await.unwrap(), 1);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn within_one_handle_a_selection_keeps_its_tokens_whatever_name_is_said() {
     let handle = opened("one-handle");
     let wallet = tokens(&handle, &wallet_of(&[("a", 5)]));
@@ -436,7 +437,7 @@ async fn within_one_handle_a_selection_keeps_its_tokens_whatever_name_is_said() 
     assert_eq!(wallet.select_with(5u64, named()).await.unwrap().sum(), 5u64.into());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_spender_is_not_refused_what_it_had_and_is_told_where_it_was_before() {
     let (handle, other) = (opened("spender"), opened("spender"));
     let source = wallet_of(&[("a", 5)]);
@@ -454,7 +455,7 @@ async fn a_spender_is_not_refused_what_it_had_and_is_told_where_it_was_before() 
 }
 
 // The time that it told was of its last answer, less a hundredth of what has passed since.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_spender_is_not_refused_what_it_had_by_a_process_that_was_idle() {
     let idle = Arc::new(AtomicU64::new(0));
     let (there, here, clock) = (idle.clone(), idle.clone(), TokioRuntime::store_clock());
@@ -474,7 +475,7 @@ async fn a_spender_is_not_refused_what_it_had_by_a_process_that_was_idle() {
     assert!(second.fence() > first.fence());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn u9_a_slow_spender_is_told_that_it_lost_its_tokens() {
     let handle = opened("slow");
     let source = wallet_of(&[("a", 5), ("b", 5)]);
@@ -492,7 +493,7 @@ async fn u9_a_slow_spender_is_told_that_it_lost_its_tokens() {
     assert_eq!(code(selection.spent().await), Code::Lost);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_selection_outlasts_its_time_to_live_while_it_is_kept_alive() {
     let handle = opened("kept");
     // Long enough for a machine that stands still for seconds.
@@ -505,7 +506,7 @@ async fn a_selection_outlasts_its_time_to_live_while_it_is_kept_alive() {
     selection.renew().await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn u6_failures_of_source_and_arguments_are_their_own() {
     let handle = opened("failing");
     let failing = |_: PageAsk| async { Err::<Page, _>("the table is gone".to_owned()) };
@@ -526,7 +527,7 @@ async fn u6_failures_of_source_and_arguments_are_their_own() {
     assert_eq!(wallet.select_with(1u64, currency).await.unwrap_err().field(), Some("currency"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn pages_that_are_wanted_at_the_same_time_are_asked_for_once() {
     let handle = opened("pages");
     let asked = Arc::new(AtomicUsize::new(0));
@@ -535,7 +536,7 @@ async fn pages_that_are_wanted_at_the_same_time_are_asked_for_once() {
         move |_: PageAsk| {
             asked.fetch_add(1, Ordering::SeqCst);
             async {
-                tokio::task::yield_now().await;
+                idle().await;
                 let tokens = (0..100u64).map(|id| Token::new(id.to_string(), 1u64)).collect();
                 Ok::<_, String>(Page { tokens, next: None })
             }
@@ -569,7 +570,7 @@ async fn a_source_that_is_always_ready_lets_others_have_their_turn() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_source_whose_pages_go_in_a_circle_has_failed() {
     let handle = opened("circle");
     let circle = |ask: PageAsk| {
@@ -587,7 +588,7 @@ async fn a_source_whose_pages_go_in_a_circle_has_failed() {
     assert!(wallet.counts().pages < 20);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn amounts_near_the_top_are_selected() {
     let handle = opened("top");
     let source = TokensInMemory::default();
@@ -598,7 +599,7 @@ async fn amounts_near_the_top_are_selected() {
     assert_eq!((selection.sum(), selection.change()), (Amount::MAX, Amount::ZERO));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_closed_handle_ends_selections_that_wait_and_begins_none() {
     let (handle, other) = (opened("closed"), opened("closed"));
     let source = wallet_of(&[("a", 5)]);
@@ -621,7 +622,7 @@ async fn a_closed_handle_ends_selections_that_wait_and_begins_none() {
     assert_eq!(refused.unwrap_err().code(), Code::Cancelled);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_selection_may_live_shorter_than_others_of_its_wallet_and_not_longer() {
     let handle = opened("shorter");
     let source = wallet_of(&[("a", 5)]);

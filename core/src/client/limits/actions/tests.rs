@@ -18,7 +18,7 @@ fn name(action: &str, value: &str) -> Name {
     Name::of_limit(&Name::new(action).unwrap(), value).unwrap()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn each_value_of_an_action_is_a_limit_of_its_own() {
     let lh = handle();
     lh.register_with("login", &options()).unwrap();
@@ -33,7 +33,7 @@ async fn each_value_of_an_action_is_a_limit_of_its_own() {
 }
 
 // Numbers below zero, as groups of chats have, and those of more than 64 bits, as most tokens have, were refused, and in Rust not.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn whole_numbers_are_their_digits_whatever_their_size() {
     let lh = handle();
     lh.register_with("login", &options()).unwrap();
@@ -50,7 +50,7 @@ async fn whole_numbers_are_their_digits_whatever_their_size() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn words_register_as_options_do() {
     let lh = handle();
     lh.limit("login", 2u64).period(std::time::Duration::from_secs(60)).register().unwrap();
@@ -59,7 +59,7 @@ async fn words_register_as_options_do() {
     assert_eq!(limit.take(1u64).await.unwrap().remaining, 1u64.into());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_registered_again_is_the_same() {
     let lh = handle();
     let gcra = options().kind(LimitKind::Gcra);
@@ -80,7 +80,7 @@ async fn what_is_registered_again_is_the_same() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_wrong_is_named() {
     let lh = handle();
     lh.register_with("login", &options()).unwrap();
@@ -114,7 +114,7 @@ async fn what_is_wrong_is_named() {
     assert_eq!(lh.limit_of("other", "a").unwrap_err().field(), Some("action"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn so_many_actions_and_no_more_are_registered() {
     let lh = handle();
     for number in 0..MOST_ACTIONS {
@@ -126,7 +126,7 @@ async fn so_many_actions_and_no_more_are_registered() {
     assert!(lh.limit_of("a999", "a").is_ok());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_closed_handle_registers_nothing() {
     let lh = handle();
     lh.register_with("login", &options()).unwrap();

@@ -14,6 +14,7 @@ use crate::client::pool::courier::QUEUE;
 use crate::error::Code;
 use crate::id::Name;
 use crate::limits::{Act, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule, Settlement};
+use crate::runtime::idle;
 use crate::runtime::warped::Warped;
 use crate::runtime::{TokioRuntime, tasks};
 use crate::store::ledger::MemoryLedger;
@@ -61,13 +62,13 @@ async fn shortly<T>(work: impl Future<Output = T>) -> T {
 async fn until_left(ledger: &Arc<MemoryLedger>, wanted: u64) {
     shortly(async {
         while left(ledger) != wanted {
-            tokio::task::yield_now().await;
+            idle().await;
         }
     })
     .await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_reserved_for_one_who_leaves_as_the_reply_lies_there_is_given_back() {
     let ledger = ledger();
     let store = ledger.clone();
@@ -83,7 +84,7 @@ async fn what_was_reserved_for_one_who_leaves_as_the_reply_lies_there_is_given_b
 }
 
 // Of two event loops that share a handle one stood still, and what the other asked for was told that the store did not answer.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_host_holds_back_holds_up_no_other_thread() {
     let store = ledger();
     let carrier = carrier(10 * SECOND, move |envelope| {
@@ -98,7 +99,7 @@ async fn what_a_host_holds_back_holds_up_no_other_thread() {
 }
 
 // It was charged twice: a store that answered "too late" was taken to have done nothing.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_jump_of_the_clock_leaves_unknown_is_not_charged_again() {
     let (wall, loses) = (Arc::new(AtomicU64::new(TODAY)), Arc::new(AtomicBool::new(false)));
     let clock = wall.clone();
@@ -135,7 +136,7 @@ async fn what_a_jump_of_the_clock_leaves_unknown_is_not_charged_again() {
 }
 
 // It was taken for news that the next period had begun, and what others had spent in that was given back.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_refund_that_comes_when_its_period_is_over_gives_back_nothing_of_the_next() {
     let wall = Arc::new(AtomicU64::new(TODAY));
     let clock = wall.clone();
@@ -164,7 +165,7 @@ async fn a_refund_that_comes_when_its_period_is_over_gives_back_nothing_of_the_n
 }
 
 // Whoever was told that nothing is held by the call, or had left, had it charged for as long as the limit remembers.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_reserved_while_the_store_is_stuck_is_given_back_when_it_is_there_again() {
     let ledger = ledger();
     let stuck = Arc::new(AtomicBool::new(true));
@@ -198,7 +199,7 @@ async fn what_is_reserved_while_the_store_is_stuck_is_given_back_when_it_is_ther
 }
 
 // It was dropped half a minute after it had been found to be unknown, or as the store refused it, and stayed charged for good.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_may_be_reserved_for_nobody_is_given_back_after_any_outage_that_it_outlasts() {
     for fails in [Certainty::Unknown, Certainty::NotPerformed, Certainty::Refused] {
         let (ledger, ahead) = (ledger(), Arc::new(AtomicU64::new(0)));
@@ -228,7 +229,7 @@ async fn what_may_be_reserved_for_nobody_is_given_back_after_any_outage_that_it_
             ahead.fetch_add(31 * SECOND, Relaxed);
             shortly(async {
                 while tries.lock().unwrap().len() < times {
-                    tokio::task::yield_now().await;
+                    idle().await;
                 }
             })
             .await;
@@ -240,7 +241,7 @@ async fn what_may_be_reserved_for_nobody_is_given_back_after_any_outage_that_it_
 }
 
 // Both were allowed: the second envelope was made before it was known what the first had charged.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_under_way_as_a_store_forgets_overspends_nothing() {
     for reserves in [false, true] {
         let wall = Arc::new(AtomicU64::new(TODAY));
@@ -275,7 +276,7 @@ async fn what_is_under_way_as_a_store_forgets_overspends_nothing() {
         let left = if reserves { 0 } else { 4 };
         shortly(async {
             while ask(Act::Peek, 0).await.unwrap().1 != left {
-                tokio::task::yield_now().await;
+                idle().await;
             }
         })
         .await;
@@ -283,7 +284,7 @@ async fn what_is_under_way_as_a_store_forgets_overspends_nothing() {
 }
 
 // It was dropped where it found the queue full, and stayed charged, or in flight to its deadline.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_concerns_a_reservation_finds_room_where_nothing_else_does() {
     let (ledger, stuck) = (ledger(), Arc::new(AtomicBool::new(false)));
     let (store, sticks, answers) = (ledger.clone(), stuck.clone(), Arc::new(Notify::new()));
@@ -306,7 +307,7 @@ async fn what_concerns_a_reservation_finds_room_where_nothing_else_does() {
     let mut asking = Vec::new();
     while carrier.waiting() < QUEUE {
         asking.push(carrier.enqueue(request(Act::Peek, 0), Micros::MAX, 0).unwrap());
-        tokio::task::yield_now().await;
+        idle().await;
     }
     assert_eq!(carrier.ask(request(Act::Peek, 0)).await.unwrap_err().code(), Code::Busy);
     carrier.tell(request(Act::GiveBack { id: 1 }, 3), 0);
@@ -327,7 +328,7 @@ async fn what_concerns_a_reservation_finds_room_where_nothing_else_does() {
 // It was said to be away, with the advice to look when it is back; and open limits were judged by each process alone. So were the
 // last of those who left, as nobody waited behind them any more.
 #[cfg(feature = "crowds")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_store_that_answers_is_not_blamed_where_many_wait_for_it() {
     let (store, time) = (ledger(), SECOND / 2);
     let answers = Elsewhere(move |envelope| {
@@ -358,7 +359,7 @@ async fn a_store_that_answers_is_not_blamed_where_many_wait_for_it() {
 }
 
 // It was told as done: the server had lost its memory, or been restarted, and so cannot know whether it was done before.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_not_given_back_as_its_server_is_another_is_not_told_as_done() {
     let (ledger, server) = (Arc::new(Mutex::new(Ledger::default())), Arc::new(AtomicU64::new(1)));
     let wall = Arc::new(AtomicU64::new(TODAY));
@@ -390,7 +391,7 @@ async fn what_is_not_given_back_as_its_server_is_another_is_not_told_as_done() {
 
 // It had never heard of the limit, so that nobody could tell that it had asked before the server lost its memory: 7 was in use, and
 // 5 counted.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_new_process_gives_back_as_the_server_loses_its_memory_counts_once() {
     let (ledger, wall) = (Arc::new(Mutex::new(Ledger::default())), Arc::new(AtomicU64::new(TODAY)));
     let (store, clock) = (ledger.clone(), wall.clone());
@@ -427,7 +428,7 @@ async fn what_a_new_process_gives_back_as_the_server_loses_its_memory_counts_onc
 }
 
 // Of a group of which one had no standing, as in a new day of which nobody had charged anything yet, nothing was given back.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_new_process_gives_back_of_a_group_is_given_back_of_those_that_were_charged() {
     let ledger = ledger();
     let [one, new] = [(); 2].map(|()| {
@@ -447,7 +448,7 @@ async fn what_a_new_process_gives_back_of_a_group_is_given_back_of_those_that_we
 }
 
 // It was sent anew, with what had been heard by then, to a store that knew nothing of the first sending.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_may_have_been_given_back_is_not_given_back_again_by_a_store_for_which_it_comes_too_late() {
     let (ledger, refunds) = (Mutex::new(Ledger::default()), Arc::new(AtomicU64::new(0)));
     let sent = refunds.clone();
@@ -470,7 +471,7 @@ async fn what_may_have_been_given_back_is_not_given_back_again_by_a_store_for_wh
 }
 
 // It was told that the store had not answered.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_asks_in_a_runtime_that_ended_is_told_so() {
     let other = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let carrier = {
@@ -485,7 +486,7 @@ async fn who_asks_in_a_runtime_that_ended_is_told_so() {
 }
 
 // "It may have been done or not: look when the store is back" was said of a take whose store refused the password.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_what_never_reached_the_store_it_is_said_that_nothing_was_done() {
     let told = [
         (Certainty::NotPerformed, "nothing was done"),

@@ -101,7 +101,7 @@ fn lasts(reservation: &Reservation<Warped>, time: u64) -> bool {
 }
 
 // It ended at the time to live that it was reserved with: a job of unknown length needed that of the longest one.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_in_flight_is_prolonged() {
     let place = place();
     let (flights, spend) = (place.flights(), place.spend());
@@ -126,7 +126,7 @@ async fn what_is_in_flight_is_prolonged() {
     assert_eq!((used(&flights).await, used(&spend).await), (0, 0));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn where_nothing_was_charged_nothing_is_renewed() {
     let none = Limit::<Warped>::group([None::<&Limit<Warped>>]).unwrap();
     let reservation = reserved(&none).await;
@@ -136,7 +136,7 @@ async fn where_nothing_was_charged_nothing_is_renewed() {
     assert_eq!(reservation.renew_for(Duration::ZERO).await.unwrap_err().field(), Some("ttl"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_renewal_whose_reply_is_lost_is_asked_for_again() {
     let place = place();
     let flights = reserved(&place.flights()).await;
@@ -147,7 +147,7 @@ async fn a_renewal_whose_reply_is_lost_is_asked_for_again() {
     shortly(flights.commit()).await.unwrap();
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn in_an_outage_it_lasts_as_before_and_is_renewed_later() {
     let place = place();
     let flights = reserved(&place.flights()).await;
@@ -168,7 +168,7 @@ async fn in_an_outage_it_lasts_as_before_and_is_renewed_later() {
     assert_eq!(shortly(spend.renew()).await.unwrap_err().code(), Code::StoreUnavailable);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn its_holder_hears_that_it_is_counted_no_more() {
     let place = place();
     let (flights, spend) = (place.flights(), place.spend());
@@ -202,7 +202,7 @@ async fn its_holder_hears_that_it_is_counted_no_more() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reservation_is_renewed_by_its_id_by_any_process() {
     let place = place();
     let (flights, spend) = (place.flights(), place.spend());
@@ -223,7 +223,7 @@ async fn a_reservation_is_renewed_by_its_id_by_any_process() {
     assert!(error.code() == Code::Lost && error.message().contains("not known any more"), "{error}");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn one_that_is_ended_while_it_is_renewed_has_ended() {
     let place = place();
     let flights = place.flights();

@@ -15,6 +15,7 @@ use crate::client::limits::{Outage, WaitOptions};
 use crate::client::pool::courier::QUEUE;
 use crate::limits::{Act, Amount, Answer, Envelope, Ledger, Moment, Rule};
 use crate::runtime::TokioRuntime;
+use crate::runtime::idle;
 use crate::runtime::warped::Warped;
 use crate::store::{StoreError, StoreLedger};
 
@@ -77,7 +78,7 @@ fn at_any_time() -> WaitOptions {
 }
 
 // Its holder was told nothing: at the end of a block an outage is no error.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_in_flight_for_too_long_is_lost_also_where_no_store_says_so() {
     let (runtime, ahead) = ahead();
     let (scope, hangs) = hanging(runtime, SECOND / 20);
@@ -105,7 +106,7 @@ async fn what_was_in_flight_for_too_long_is_lost_also_where_no_store_says_so() {
 }
 
 // It went on for as long as two answers may take, and was told that the store does not answer.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_to_reserve_of_a_store_that_hangs_is_told_as_the_handle_closes() {
     let (scope, hangs) = hanging(runtime(), HOUR);
     let spend = limit(&scope, "spend", lifetime(), Outage::Closed);
@@ -117,7 +118,7 @@ async fn who_waits_to_reserve_of_a_store_that_hangs_is_told_as_the_handle_closes
 }
 
 // Its time had passed, and another was allowed the same: two were in flight of one.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_reserved_as_little_of_its_time_is_left_is_given_back() {
     let ((runtime, ahead), delay, ledger) = (ahead(), Arc::new(AtomicU64::new(0)), ledger());
     let late = delay.clone();
@@ -133,7 +134,7 @@ async fn what_is_reserved_as_little_of_its_time_is_left_is_given_back() {
     let until_free = async || {
         delay.store(0, SeqCst);
         while flights.remaining().await.unwrap() == Amount::ZERO {
-            tokio::task::yield_now().await;
+            idle().await;
         }
     };
     delay.store(HOUR / 2, SeqCst);
@@ -153,7 +154,7 @@ async fn what_is_reserved_as_little_of_its_time_is_left_is_given_back() {
 }
 
 // It was told that the time had passed of what was reserved a moment ago.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_store_forgot_is_not_said_to_be_too_old() {
     let ((runtime, ahead), store) = (ahead(), Arc::new(Mutex::new(ledger())));
     let kept = store.clone();
@@ -172,7 +173,7 @@ async fn what_a_store_forgot_is_not_said_to_be_too_old() {
 }
 
 // It was told that the store is busy, of which nobody asked anything.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_open_limit_is_judged_alone_where_too_many_wait_for_the_store() {
     let (scope, hangs) = hanging(runtime(), HOUR);
     let rule = Rule::Refill { max: 10, period: HOUR };
@@ -186,7 +187,7 @@ async fn an_open_limit_is_judged_alone_where_too_many_wait_for_the_store() {
         if scope.carrier.waiting() >= QUEUE {
             break;
         }
-        tokio::task::yield_now().await;
+        idle().await;
     }
     assert_eq!(shortly(closed.take(1u64)).await.unwrap_err().code(), Code::Busy);
     let answer = shortly(open.take(6u64)).await.unwrap();
@@ -196,7 +197,7 @@ async fn an_open_limit_is_judged_alone_where_too_many_wait_for_the_store() {
 
 // All but the first of them were told that the limit allowed it at no time, or of the outage one after the other, each after a response
 // timeout of its own.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn all_who_wait_are_told_that_the_store_does_not_answer() {
     for timeout in [SECOND, HOUR] {
         let (scope, hangs) = hanging(runtime(), SECOND / 4);
@@ -211,7 +212,7 @@ async fn all_who_wait_are_told_that_the_store_does_not_answer() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_for_an_open_limit_waits_on_as_the_store_does_not_answer_who_stands_before() {
     let (scope, hangs) = hanging(runtime(), SECOND / 20);
     let rule = Rule::Refill { max: 1, period: HOUR };
@@ -226,7 +227,7 @@ async fn who_waits_for_an_open_limit_waits_on_as_the_store_does_not_answer_who_s
 }
 
 // upstash/ratelimit: a store that does not answer within five seconds allows whatever is asked.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn upstash_a_store_that_does_not_answer_in_time_allows_nothing() {
     let (scope, hangs) = hanging(runtime(), MILLISECOND);
     hangs.store(true, SeqCst);
@@ -246,7 +247,7 @@ async fn upstash_a_store_that_does_not_answer_in_time_allows_nothing() {
 }
 
 // What it took in an outage was refused it in each one after that, whatever was reset meanwhile.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reset_takes_back_what_was_taken_in_an_outage() {
     let budget = Rule::Budget { max: 100u64.into(), period: HOUR, offset: 0 };
     for rule in [Rule::Lifetime { max: 100u64.into() }, budget] {
@@ -264,7 +265,7 @@ async fn a_reset_takes_back_what_was_taken_in_an_outage() {
 }
 
 // It was forgotten under the kind of a limit that allows nothing, which has no record.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_reset_of_a_rate_that_allows_nothing_by_now_forgets_what_is_counted_for_an_outage() {
     for kind in [|max| Rule::Refill { max, period: HOUR }, |max| Rule::Rolling { max, period: HOUR }] {
         let (scope, hangs) = hanging(runtime(), 20 * MILLISECOND);
@@ -279,7 +280,7 @@ async fn a_reset_of_a_rate_that_allows_nothing_by_now_forgets_what_is_counted_fo
 }
 
 // What the store allowed after a reset was forgotten in the next outage, and the record of that reset kept for a day or years.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_the_store_allows_after_a_reset_counts_in_an_outage() {
     let budget = Rule::Budget { max: 100u64.into(), period: HOUR, offset: 0 };
     for rule in [Rule::Lifetime { max: 100u64.into() }, budget] {
@@ -297,7 +298,7 @@ async fn what_the_store_allows_after_a_reset_counts_in_an_outage() {
 }
 
 // It was given back here, and stayed charged with the store: an outage allowed as much again.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_another_has_committed_stays_charged_in_an_outage() {
     let (scope, hangs) = hanging(runtime(), 20 * MILLISECOND);
     let limit = limit(&scope, "a", Rule::Refill { max: 10, period: HOUR }, Outage::Open);
@@ -309,7 +310,7 @@ async fn what_another_has_committed_stays_charged_in_an_outage() {
 }
 
 // Who stood behind another was told that the store does not answer, of which an open limit asks nothing.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_for_an_open_limit_in_an_outage_is_told_of_the_limit() {
     let (scope, hangs) = hanging(runtime(), 20 * MILLISECOND);
     let limit = limit(&scope, "a", Rule::Refill { max: 1, period: HOUR }, Outage::Open);
@@ -321,7 +322,7 @@ async fn who_waits_for_an_open_limit_in_an_outage_is_told_of_the_limit() {
 }
 
 // Once a second the first of those who wait for an open limit asked the store whether it is back, and all others stood behind it meanwhile.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_for_an_open_limit_in_an_outage_stands_behind_nobody_who_asks_the_store() {
     let (scope, hangs) = hanging(runtime(), HOUR);
     let limit = limit(&scope, "a", Rule::Refill { max: 1_000, period: HOUR }, Outage::Open);
@@ -337,14 +338,14 @@ async fn who_waits_for_an_open_limit_in_an_outage_stands_behind_nobody_who_asks_
     scope.outage.store(1, SeqCst);
     shortly(async {
         while wait().await.unwrap().said != Said::Store {
-            tokio::task::yield_now().await;
+            idle().await;
         }
     })
     .await;
 }
 
 // It slept until its next look, which can be a second later.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_hears_of_what_is_given_back_for_one_who_left() {
     let (ledger, answers) = (ledger(), Arc::new(Notify::new()));
     let (store, held, asked) = (ledger.clone(), answers.clone(), Arc::new(AtomicUsize::new(0)));
@@ -366,7 +367,7 @@ async fn who_waits_hears_of_what_is_given_back_for_one_who_left() {
     assert!((&mut leaves).now_or_never().is_none());
     shortly(async {
         while asked.load(SeqCst) == 0 {
-            tokio::task::yield_now().await;
+            idle().await;
         }
     })
     .await;
@@ -431,7 +432,7 @@ async fn only_those_are_called_who_wait_for_what_has_changed() {
 
 // At the end of each reservation all who waited for one of its rates or budgets asked anew, and what had been refused of them was
 // forgotten.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_stays_charged_calls_nobody() {
     let (scope, _) = hanging(runtime(), HOUR);
     let spend = limit(&scope, "spend", lifetime(), Outage::Closed);
@@ -455,7 +456,7 @@ async fn what_stays_charged_calls_nobody() {
 }
 
 // One open limit had the process count all rates of its scope, each name that was ever taken of.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_rates_a_process_counts_only_what_is_open_in_an_outage() {
     let (scope, hangs) = hanging(runtime(), SECOND);
     let rate = Rule::Refill { max: 9, period: HOUR };
@@ -476,7 +477,7 @@ async fn of_rates_a_process_counts_only_what_is_open_in_an_outage() {
 }
 
 // What is spent must outlast the server's memory, and what was taken without it, the next outage.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_scope_matters_while_it_remembers_what_its_store_may_forget() {
     let matters = async |rule, outage| {
         let (scope, hangs) = hanging(runtime(), SECOND);
@@ -486,7 +487,7 @@ async fn a_scope_matters_while_it_remembers_what_its_store_may_forget() {
         // The one who carried it may not have gone yet.
         shortly(async {
             while Arc::strong_count(&scope.carrier) > 1 {
-                tokio::task::yield_now().await;
+                idle().await;
             }
         })
         .await;
@@ -504,7 +505,7 @@ async fn a_scope_matters_while_it_remembers_what_its_store_may_forget() {
 }
 
 // What it costs is not known where it is ended by its id, and so nobody told that nothing was given back.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_not_given_back_as_its_server_is_another_is_told_of_also_where_it_is_ended_by_its_id() {
     let ledger = Arc::new(Mutex::new(Ledger::default()));
     let [server, wall] = [1, 1_700_000_000 * SECOND].map(|number| Arc::new(AtomicU64::new(number)));

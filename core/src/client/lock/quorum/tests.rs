@@ -4,6 +4,7 @@ use std::time::Duration;
 use super::*;
 use crate::client::faulty::{DEAD, DELAY, Faulty, HUNG, MUTE, SLOW, WELL};
 use crate::client::{Keepalive, Locked, OpenOptions, RunError};
+use crate::runtime::idle;
 use crate::runtime::{StoreClock, TokioRuntime};
 use crate::store::MemoryStore;
 
@@ -317,7 +318,7 @@ async fn who_answers_late_holds_on_what_was_renewed() {
     held.renew_for(Duration::from_secs(1)).await.unwrap();
     bounded(10 * SECOND, async {
         while held.remaining() < Duration::from_secs(30) {
-            tokio::task::yield_now().await;
+            idle().await;
         }
     })
     .await;
@@ -524,7 +525,7 @@ async fn nobody_is_inside_twice_whatever_fails() {
                 for _ in 0..10 {
                     let held = locked(&quorum, waiting(60 * SECOND)).await.unwrap();
                     assert_eq!(inside.fetch_add(1, SeqCst), 0, "two are inside");
-                    tokio::task::yield_now().await;
+                    idle().await;
                     inside.fetch_sub(1, SeqCst);
                     held.release().await.unwrap();
                 }
@@ -654,7 +655,7 @@ async fn who_waited_for_others_has_timed_out_however_short_its_last_round() {
 }
 
 // It asked without pause until its timeout.
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn who_waits_in_a_runtime_that_ended_is_told_so() {
     for state in [WELL, HUNG] {
         let other =

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::*;
 use crate::client::faulty::{CUT, DEAD, DEAF, Faulty, HUNG, LOST, SILENT_ON_LOOKS, WELL};
 use crate::client::{AcquireOptions, Leasehold, OpenOptions, Pool, PoolOptions};
+use crate::runtime::idle;
 use crate::runtime::warped::Warped;
 use crate::runtime::{TokioRuntime, tasks};
 
@@ -38,7 +39,7 @@ fn jumping() -> (Faulty, Arc<AtomicU64>) {
 }
 
 // The answer that showed the jump brought a lease of what its holder believed in for seconds.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nothing_is_taken_that_was_granted_as_the_time_of_the_store_jumped() {
     let (store, ahead) = jumping();
     let (one, other) = (process(&store).await, process(&store).await);
@@ -56,7 +57,7 @@ async fn nothing_is_taken_that_was_granted_as_the_time_of_the_store_jumped() {
 }
 
 // Of an envelope that was sent twice nobody looked whether its answer showed a jump.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_jump_is_seen_in_the_answer_to_what_was_sent_again_too() {
     let (store, ahead) = jumping();
     let (one, other) = (process(&store).await, process(&store).await);
@@ -65,7 +66,7 @@ async fn a_jump_is_seen_in_the_answer_to_what_was_sent_again_too() {
     store.is(DEAD);
     let recovers = async {
         for _ in 0..100 {
-            tokio::task::yield_now().await;
+            idle().await;
         }
         store.is(WELL);
     };
@@ -75,7 +76,7 @@ async fn a_jump_is_seen_in_the_answer_to_what_was_sent_again_too() {
 }
 
 // Who had not asked for minutes took a step of seconds for drift.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_was_silent_for_long_sees_a_step_of_seconds() {
     let (store, ahead) = jumping();
     let silence = Arc::new(AtomicU64::new(0));
@@ -91,7 +92,7 @@ async fn who_was_silent_for_long_sees_a_step_of_seconds() {
 }
 
 // A host's thread that computed on after a call held up the renewals of its leases until they had ended.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_host_holds_back_holds_up_no_renewal() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let pool = process(&store).await;
@@ -111,7 +112,7 @@ async fn what_a_host_holds_back_holds_up_no_renewal() {
 }
 
 // The second call noted that somebody would look again, and what was to do so was held back with it.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn two_calls_that_a_host_holds_back_hold_up_no_renewal() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let pool = process(&store).await;
@@ -127,7 +128,7 @@ async fn two_calls_that_a_host_holds_back_hold_up_no_renewal() {
 }
 
 // Of two event loops that share a handle one stood still, and what the other asked for was told that the store did not answer.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_host_holds_back_holds_up_no_other_thread() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let pool = process(&store).await;
@@ -140,7 +141,7 @@ async fn what_a_host_holds_back_holds_up_no_other_thread() {
 }
 
 // Whoever waited for a store that was gone did so until its time was over, with the handle closed.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_is_with_a_store_that_does_not_answer_is_sent_away_as_the_handle_closes() {
     for state in [DEAD, HUNG] {
         let store = Faulty::new(TokioRuntime::store_clock());
@@ -150,7 +151,7 @@ async fn who_is_with_a_store_that_does_not_answer_is_sent_away_as_the_handle_clo
         store.is(state);
         let acquiring = tokio::spawn(async move { pool.acquire_with(within(600 * SECOND)).await });
         for _ in 0..100 {
-            tokio::task::yield_now().await;
+            idle().await;
         }
         handle.close();
         assert_eq!(soon(acquiring).await.unwrap().unwrap_err().code(), Code::Cancelled, "{state}");
@@ -159,7 +160,7 @@ async fn who_is_with_a_store_that_does_not_answer_is_sent_away_as_the_handle_clo
 
 // A process that was stopped between its first sending and its second, for longer than answers are remembered, had performed it
 // anew.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_may_have_been_performed_long_ago_is_not_performed_again() {
     let (store, ahead) = jumping();
     let passed = ahead.clone();
@@ -169,7 +170,7 @@ async fn what_may_have_been_performed_long_ago_is_not_performed_again() {
     store.is(CUT);
     let releasing = tokio::spawn(async move { lease.release().await });
     while pool.core.courier.trouble().is_none() {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     ahead.store(200 * SECOND, Relaxed);
     store.is(WELL);
@@ -178,7 +179,7 @@ async fn what_may_have_been_performed_long_ago_is_not_performed_again() {
 }
 
 // Who was told that it had failed, and left, had a lock ended by force that another had been granted since.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_came_too_late_is_made_anew_for_nobody_who_has_left() {
     let (store, ahead) = jumping();
     let passed = ahead.clone();
@@ -189,23 +190,23 @@ async fn what_came_too_late_is_made_anew_for_nobody_who_has_left() {
         tokio::spawn(async move { pool.disable("a").await })
     };
     while pool.core.courier.trouble().is_none() {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     ahead.store(12 * SECOND, Relaxed);
     let error = soon(disabling).await.unwrap().unwrap_err();
     assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
     store.is(WELL);
     while pool.core.courier.trouble().is_some() {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     for _ in 0..100 {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     pool.acquire_with(within(0)).await.unwrap();
 }
 
 // It waited for the subscription until its time was over, with its slot free.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_subscription_that_hangs_keeps_nobody_from_asking() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let (one, other) = (process(&store).await, process(&store).await);
@@ -223,7 +224,7 @@ async fn a_subscription_that_hangs_keeps_nobody_from_asking() {
 
 // Locks and wallets are not opened, as pools are: what a later handle says a lock lasts, or by how much its servers lag, was never
 // told where an earlier one had made the pool, and after a loss the store granted too early.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_store_hears_what_a_lock_is_before_it_is_asked_for_one() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let told: fn(&Request) -> bool =
@@ -237,7 +238,7 @@ async fn a_store_hears_what_a_lock_is_before_it_is_asked_for_one() {
 }
 
 // What was sent at 0 counted as sent before a jump, of which there had been none.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_clock_that_begins_at_0_shows_no_jump() {
     let store = Faulty::new(TokioRuntime::store_clock());
     // It stands there, as that of a worker between two questions.
@@ -286,7 +287,7 @@ async fn of_long_leases() -> (Faulty, Arc<AtomicU64>, Pool<Faulty, Warped>) {
 }
 
 // It may have been performed, and so nobody sent it again after half a minute: the slot was nobody's for the rest of its time.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_release_is_tried_for_as_long_as_the_lease_would_last() {
     let (store, ahead, pool) = of_long_leases().await;
     let lease = pool.acquire_with(within(0)).await.unwrap();
@@ -295,14 +296,14 @@ async fn a_release_is_tried_for_as_long_as_the_lease_would_last() {
     store.is(LOST);
     let releasing = tokio::spawn(async move { lease.release().await });
     while pool.core.courier.trouble().is_none() {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     ahead.store(35 * SECOND, Relaxed);
     let error = soon(releasing).await.unwrap().unwrap_err();
     assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
     let released = |request: &Request| matches!(request, Request::Release { .. });
     for _ in 0..100 {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     store.is(WELL);
     soon(store.performs(released, 0)).await;
@@ -310,7 +311,7 @@ async fn a_release_is_tried_for_as_long_as_the_lease_would_last() {
 }
 
 // A list that took longer than anybody waits for was asked for again for half a minute, and all else waited behind it.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_only_looks_holds_up_nobody_when_nobody_waits_for_it() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let options = OpenOptions { response_timeout: 100 * MILLISECOND, ..OpenOptions::default() };
@@ -324,7 +325,7 @@ async fn what_only_looks_holds_up_nobody_when_nobody_waits_for_it() {
 }
 
 // "It may have been done or not: look when the store is back" was said of a wrong password.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_what_never_reached_the_store_it_is_said_that_nothing_was_done() {
     let (store, _) = jumping();
     let runtime = || TokioRuntime::new(tokio::runtime::Handle::current());

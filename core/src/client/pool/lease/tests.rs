@@ -9,13 +9,14 @@ use crate::client::native::{NativeLease, connect};
 use crate::client::{Leasehold, OpenOptions, PoolOptions, ReleaseOptions};
 use crate::error::Code;
 use crate::runtime::TokioRuntime;
+use crate::runtime::idle;
 use crate::runtime::warped::Warped;
 use crate::slots::Loss;
 
 const GIVEN_BACK: &str =
     "the lease of a is lost: it was given back already; do nothing more under it, and acquire anew";
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lease_is_counted_as_lost_once_however_often_it_is_found_to_be() {
     for watched in [false, true] {
         let handle = connect(format!("memory:lost-once-{watched}")).namespace("test").open().unwrap();
@@ -39,7 +40,7 @@ async fn a_lease_is_counted_as_lost_once_however_often_it_is_found_to_be() {
 }
 
 // It was accepted, and nobody heard of it.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn nothing_is_said_of_a_lease_that_was_given_back() {
     let handle = connect("memory:said-late").namespace("test").open().unwrap();
     let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
@@ -56,7 +57,7 @@ async fn nothing_is_said_of_a_lease_that_was_given_back() {
 
 // A lease that sends several payments: what counted before the one that was lost was forgotten, and a node that lags
 // behind was believed at once.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_several_payments_those_before_a_lost_one_have_counted() {
     let handle = connect("memory:lost-last").namespace("test").open().unwrap();
     let brief = PoolOptions { doubt_rest: 0, ..PoolOptions::slots(["a"]).unwrap() };
@@ -80,7 +81,7 @@ async fn of_several_payments_those_before_a_lost_one_have_counted() {
     assert_eq!(next.resync(13, false).await.unwrap(), 13);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_nonce_that_was_used_is_not_handed_out_again_whatever_is_said_afterwards() {
     let handle = connect("memory:used-first").namespace("test").open().unwrap();
     let brief = PoolOptions { doubt_rest: 0, ..PoolOptions::slots(["a"]).unwrap() };
@@ -99,7 +100,7 @@ async fn a_nonce_that_was_used_is_not_handed_out_again_whatever_is_said_afterwar
 }
 
 // It ends here a moment before it does in the store, which would have renewed it: the holder was told both.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_was_told_to_be_lost_is_not_renewed() {
     let handle = connect("memory:lost-told").namespace("test").open().unwrap();
     let brief = PoolOptions { ttl: crate::SECOND, ..PoolOptions::slots(["a"]).unwrap() };
@@ -114,7 +115,7 @@ async fn what_was_told_to_be_lost_is_not_renewed() {
     assert!(pool.try_acquire().unwrap().is_some());
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_watched_lease_that_is_found_lost_as_it_is_given_back_is_counted() {
     let handle = connect("memory:lost-late").namespace("test").open().unwrap();
     let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
@@ -127,7 +128,7 @@ async fn a_watched_lease_that_is_found_lost_as_it_is_given_back_is_counted() {
 }
 
 // The block of a lease that was over ended as if nothing were wrong, where no store said so.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_gives_back_too_late_is_told_so_though_the_store_is_silent() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let passed = Arc::new(AtomicU64::new(0));
@@ -151,7 +152,7 @@ async fn who_gives_back_too_late_is_told_so_though_the_store_is_silent() {
 }
 
 // Its release said that its deadline had passed, which it had not.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn how_a_lease_was_lost_is_told_as_it_was_at_first() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let handle = store.opened(20 * SECOND);
@@ -165,7 +166,7 @@ async fn how_a_lease_was_lost_is_told_as_it_was_at_first() {
 }
 
 // The store may have taken the outcome: it counts longer than the holder does.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_body_that_outlived_its_lease_is_told_so_though_the_store_was_told_in_time() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let passed = Arc::new(AtomicU64::new(0));
@@ -181,7 +182,7 @@ async fn a_body_that_outlived_its_lease_is_told_so_though_the_store_was_told_in_
 
 // Who waited for its loss went on as if nothing were wrong.
 #[cfg(feature = "crowds")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_what_is_dropped_after_its_end_nobody_is_told_that_it_was_given_back_in_time() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let passed = Arc::new(AtomicU64::new(0));
@@ -200,7 +201,7 @@ async fn of_what_is_dropped_after_its_end_nobody_is_told_that_it_was_given_back_
 }
 
 // A block's end in Python asked a store in memory at once, for which it had not ended yet, and heard nothing of what its holder knew.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn so_is_one_that_was_told_of_the_end_before_a_store_in_memory_counts_it() {
     let handle = connect("memory:told-before").open().unwrap();
     let options = PoolOptions { ttl: SECOND / 2, ..PoolOptions::slots(["a"]).unwrap() };
@@ -211,7 +212,7 @@ async fn so_is_one_that_was_told_of_the_end_before_a_store_in_memory_counts_it()
 }
 
 // The chain was asked all the same, and what came of it was said of the chain.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_a_lease_that_has_ended_no_chain_is_asked() {
     let handle = connect("memory:ended").namespace("test").open().unwrap();
     let asked = Arc::new(AtomicU64::new(0));
@@ -225,7 +226,7 @@ async fn of_a_lease_that_has_ended_no_chain_is_asked() {
     given_back.release().await.unwrap();
     let expired = pool.acquire().await.unwrap();
     while expired.is_held() {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     let before = asked.load(Relaxed);
     for lease in [&given_back, &expired] {
@@ -236,7 +237,7 @@ async fn of_a_lease_that_has_ended_no_chain_is_asked() {
 }
 
 // Whoever waited for its loss waited for as long as the object lived.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_for_the_loss_of_what_is_given_back_hears_so_though_nobody_waits_for_the_release() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let pool = store.opened(SECOND).pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
@@ -251,7 +252,7 @@ async fn who_waits_for_the_loss_of_what_is_given_back_hears_so_though_nobody_wai
 
 // A payment of which nobody knows what became was forgotten as the chain answered what it had been asked before, and its nonce went on
 // as unused.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_said_while_a_nonce_is_resynced_stays_said() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let slots = PoolOptions { doubt_rest: 0, ..PoolOptions::slots(["a"]).unwrap() };
@@ -277,7 +278,7 @@ async fn what_is_said_while_a_nonce_is_resynced_stays_said() {
 }
 
 // The release was refused, as if the nonce were put back: nobody had the slot for its whole time, and then it was in doubt.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_nonce_that_is_said_to_be_used_while_the_chain_says_so_is_given_back() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let pool =
@@ -294,7 +295,7 @@ async fn a_nonce_that_is_said_to_be_used_while_the_chain_says_so_is_given_back()
 }
 
 // The one that was given back in time ended it.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn of_several_leases_the_loss_of_one_is_told_whatever_became_of_the_others() {
     let handle = connect("memory:one-of-two").namespace("test").open().unwrap();
     let pool = handle.pool_with("p", PoolOptions::slots(["a", "b"]).unwrap(), None).await.unwrap();
@@ -315,7 +316,7 @@ async fn of_several_leases_the_loss_of_one_is_told_whatever_became_of_the_others
 }
 
 // It was counted as lost, and told so, by a renewal that came to the store behind the release.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_a_renewal_finds_given_back_is_not_lost() {
     let handle = connect("memory:renewed-behind").namespace("test").open().unwrap();
     let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();

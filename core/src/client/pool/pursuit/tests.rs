@@ -12,6 +12,7 @@ use crate::client::{
 };
 use crate::error::{Code, Error};
 use crate::runtime::TokioRuntime;
+use crate::runtime::idle;
 use crate::runtime::warped::Warped;
 use crate::store::MemoryStore;
 
@@ -20,7 +21,7 @@ fn within(timeout: Micros) -> AcquireOptions {
 }
 
 // It was told as it was granted, before anybody could hear: its holder learnt it by its next renewal, after 20 s.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_is_granted_what_is_claimed_already_hears_of_it() {
     let handle = connect("memory:claimed").namespace("test").open().unwrap();
     let options = PoolOptions {
@@ -35,7 +36,7 @@ async fn who_is_granted_what_is_claimed_already_hears_of_it() {
         async move { pool.acquire_with(within(20 * SECOND)).await }
     });
     while pool.statistics().waiting < 1 {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     lease.release().await.unwrap();
     // Before the other takes what it is offered.
@@ -50,7 +51,7 @@ async fn who_is_granted_what_is_claimed_already_hears_of_it() {
 }
 
 // Each left a task behind that slept until the holder's deadline: with a ttl of days, for days.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waited_leaves_no_alarm_behind() {
     let handle = connect("memory:alarms").namespace("test").open().unwrap();
     let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
@@ -59,14 +60,14 @@ async fn who_waited_leaves_no_alarm_behind() {
         assert_eq!(pool.acquire_with(within(MILLISECOND)).await.unwrap_err().code(), Code::TimedOut);
     }
     for _ in 0..10 {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
     assert!(tasks < 5, "{tasks} tasks");
 }
 
 // What came free was offered to those who take any slot, of whom there were always some: it waited in vain.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_names_a_slot_is_served_in_turn_among_those_who_take_any() {
     let handle = connect("memory:chosen").namespace("test").open().unwrap();
     let pool = handle.pool("p").slots(["a", "b"]).timeout(std::time::Duration::from_secs(60)).await.unwrap();
@@ -86,7 +87,7 @@ async fn who_names_a_slot_is_served_in_turn_among_those_who_take_any() {
     for slot in [None, Some("a"), None, None] {
         waiting.push(waits(slot));
         while pool.statistics().waiting < waiting.len() as u64 {
-            tokio::task::yield_now().await;
+            idle().await;
         }
     }
     let [a, b] = &held[..] else { panic!("{}", held.len()) };
@@ -99,7 +100,7 @@ async fn who_names_a_slot_is_served_in_turn_among_those_who_take_any() {
 
 // So many took minutes when every one of them was looked at for each slot that came free.
 #[cfg(feature = "crowds")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn as_many_as_may_wait_are_served_in_turn() {
     let handle = connect("memory:crowd").namespace("test").open().unwrap();
     let pool = handle.pool("p").slots(["a"]).timeout(std::time::Duration::from_secs(60)).await.unwrap();
@@ -116,7 +117,7 @@ async fn as_many_as_may_wait_are_served_in_turn() {
         })
         .collect();
     while pool.statistics().waiting < 100_000 {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     lease.release().await.unwrap();
     for caller in waiting {
@@ -125,7 +126,7 @@ async fn as_many_as_may_wait_are_served_in_turn() {
 }
 
 // Who waits behind others has not asked the store, and was told that the store had not answered.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waited_behind_others_has_timed_out() {
     // Timers come late, and those that are set later do so by more.
     let set = AtomicU64::new(0);
@@ -140,7 +141,7 @@ async fn who_waited_behind_others_has_timed_out() {
         async move { pool.acquire_with(within(10 * SECOND)).await }
     });
     while pool.core.room.let_ask().is_some() {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     // Before it moves up.
     let error = pool.acquire_with(within(MILLISECOND)).await.unwrap_err();
@@ -173,7 +174,7 @@ async fn is_told_of_a_thief<R: Runtime>(
 }
 
 // They had no ticket and stayed in front all the same: whoever came behind them was never asked for.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_comes_behind_those_who_want_more_than_can_be_had_is_served() {
     // Over a network those behind others have no tickets.
     let store = Faulty::new(TokioRuntime::store_clock());
@@ -222,7 +223,7 @@ async fn one_and_another(
 }
 
 // It cut the subscription short, and its whole pool was taken for deaf for 10 s: the holder never heard of the thief.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_has_little_time_leaves_the_others_hearing() {
     let store = Faulty::new(TokioRuntime::store_clock());
     store.hears_after(DELAY);
@@ -239,7 +240,7 @@ async fn who_has_little_time_leaves_the_others_hearing() {
 // What is held stays held when its handle is closed, but a holder that does not renew heard of no thief any more; and one that asks
 // in its turns was said to hear of all, and did not look either.
 #[cfg(feature = "crowds")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_closed_its_handle_hears_of_a_thief_all_the_same() {
     for in_turns in [false, true] {
         let store = Faulty::new(TokioRuntime::store_clock());
@@ -266,7 +267,7 @@ async fn who_closed_its_handle_hears_of_a_thief_all_the_same() {
 
 // It looked once, and nobody listened for it again.
 #[cfg(feature = "crowds")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_for_word_hears_it_also_of_a_store_that_was_deaf_at_first() {
     const FASTER: Micros = 100;
     let store = Faulty::new(TokioRuntime::store_clock());
@@ -287,7 +288,7 @@ async fn who_waits_for_word_hears_it_also_of_a_store_that_was_deaf_at_first() {
 
 // It asked five times a second for as long as it waited, and had all others do so who hear.
 #[cfg(feature = "crowds")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_asks_less_often_once_it_hears_what_was_deaf_at_first() {
     const FASTER: Micros = 100;
     let store = Faulty::new(TokioRuntime::store_clock());
@@ -306,7 +307,7 @@ async fn who_waits_asks_less_often_once_it_hears_what_was_deaf_at_first() {
     store.hears_after(0);
     let hears = async {
         while pool.core.watch.lock().await.is_none() {
-            tokio::task::yield_now().await;
+            idle().await;
         }
     };
     tokio::time::timeout(Duration::from_secs(10), hears).await.expect("it listens again");
@@ -322,7 +323,7 @@ async fn who_waits_asks_less_often_once_it_hears_what_was_deaf_at_first() {
 }
 
 // The task that listens again for it, if the store was deaf, is not to outlive the wish to hear.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_for_word_no_more_leaves_nothing_behind() {
     let handle = TokioRuntime::new(tokio::runtime::Handle::current());
     let store = Faulty::new(TokioRuntime::store_clock());
@@ -337,14 +338,14 @@ async fn who_waits_for_word_no_more_leaves_nothing_behind() {
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let end = async {
         while tasks() >= 5 {
-            tokio::task::yield_now().await;
+            idle().await;
         }
     };
     tokio::time::timeout(std::time::Duration::from_secs(5), end).await.expect("well before it listens again");
 }
 
 // It was told that others had held it, and to give a longer timeout, more slots or a shorter ttl.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_is_granted_too_late_each_time_is_told_so() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
@@ -367,7 +368,7 @@ async fn who_is_granted_too_late_each_time_is_told_so() {
 }
 
 // Its holder was told that it was lost at the deadline of one who had left its place to another.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_is_claimed_by_one_in_no_hurry_instead_holds_it_as_before() {
     let handle = connect("memory:replaced").namespace("test").open().unwrap();
     let options =
@@ -377,7 +378,7 @@ async fn who_is_claimed_by_one_in_no_hurry_instead_holds_it_as_before() {
     let until = async |is_so: fn(Micros) -> bool| {
         let is = async {
             while !is_so(lease.remaining_micros()) {
-                tokio::task::yield_now().await;
+                idle().await;
             }
         };
         tokio::time::timeout(std::time::Duration::from_secs(10), is).await.expect("in time");
@@ -398,7 +399,7 @@ async fn who_is_claimed_by_one_in_no_hurry_instead_holds_it_as_before() {
 
 // A loop that asks in its turns sent as many renewals, before all else that its process sends.
 #[cfg(feature = "crowds")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_listens_in_turns_asks_the_store_once_and_hears_of_a_thief() {
     let store = Faulty::new(TokioRuntime::store_clock());
     store.hears_after(0);
@@ -411,7 +412,7 @@ async fn who_listens_in_turns_asks_the_store_once_and_hears_of_a_thief() {
     for _ in 0..50 {
         drop(lease.claimed());
         for _ in 0..50 {
-            tokio::task::yield_now().await;
+            idle().await;
         }
     }
     assert!(store.count(renews) < 5, "{} times", store.count(renews));
@@ -420,7 +421,7 @@ async fn who_listens_in_turns_asks_the_store_once_and_hears_of_a_thief() {
     // It comes as nobody listens.
     let heard = async {
         while !lease.is_claimed() {
-            tokio::task::yield_now().await;
+            idle().await;
         }
     };
     tokio::time::timeout(std::time::Duration::from_secs(10), heard).await.expect("a message");
@@ -429,7 +430,7 @@ async fn who_listens_in_turns_asks_the_store_once_and_hears_of_a_thief() {
 }
 
 // It had no ticket, and claimed nothing, until all but seven of those before it had been served.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_thief_behind_many_of_its_process_claims_what_is_held() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let handle = store.opened(60 * SECOND);
@@ -445,13 +446,13 @@ async fn a_thief_behind_many_of_its_process_claims_what_is_held() {
     for (count, steal) in (1..=20).map(|count| (count, (count == 20).then_some(1.0))) {
         waiting.push(wait(steal));
         while pool.statistics().waiting < count {
-            tokio::task::yield_now().await;
+            idle().await;
         }
     }
     let claimed = async {
         loop {
             match lease.renew().await {
-                Ok(()) => tokio::task::yield_now().await,
+                Ok(()) => idle().await,
                 Err(error) => return error.code(),
             }
         }

@@ -31,7 +31,7 @@ async fn hands_out_nothing_that_is_nearly_over<S: Store>(store: S, passed: Arc<A
 }
 
 // Of a second there were 53 ms left: nobody looked any more once the chain had answered.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_lease_that_is_nearly_over_as_its_nonce_is_found_is_followed_by_another() {
     let clock = || {
         let (passed, clock) = (Arc::new(AtomicU64::new(0)), TokioRuntime::store_clock());
@@ -46,7 +46,7 @@ async fn a_lease_that_is_nearly_over_as_its_nonce_is_found_is_followed_by_anothe
 
 // Those of a `max_hold` below half of their ttl were renewed twice each, one after the other, though nothing could prolong them: many took so
 // long for that that they came too late.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_no_renewal_can_prolong_is_not_renewed_as_its_nonce_is_found() {
     for (max_hold, slow, renewals) in
         [(10 * SECOND, 0, 0), (30 * SECOND, 16, 0), (0, 0, 0), (0, 16, 3), (31 * SECOND, 16, 3)]

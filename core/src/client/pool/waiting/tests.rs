@@ -2,6 +2,8 @@ use super::*;
 use crate::SECOND;
 #[cfg(feature = "crowds")]
 use crate::runtime::boot_time;
+#[cfg(feature = "crowds")]
+use crate::runtime::idle;
 
 /// Callers of a pool that have just taken their places and try.
 fn trying(room: &Arc<WaitingRoom>, count: i64) -> Vec<Seat> {
@@ -90,7 +92,7 @@ fn what_came_free_before_anybody_waited_is_for_newcomers() {
 
 /// A chain may be long in answering all of those in front.
 #[cfg(feature = "tokio")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_is_behind_those_who_have_what_they_came_for_moves_up() {
     let runtime = runtime();
     let room = Arc::new(WaitingRoom::default());
@@ -110,7 +112,7 @@ async fn who_is_behind_those_who_have_what_they_came_for_moves_up() {
 
 /// Eight of them had no ticket and were in front all the same: the ninth was never called, nor did anybody else ask.
 #[cfg(feature = "tokio")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn those_who_want_more_than_can_be_had_are_in_nobodys_way() {
     let runtime = runtime();
     let room = Arc::new(WaitingRoom::default());
@@ -158,7 +160,7 @@ fn nobody_who_tries_asks_again_where_others_wait() {
     assert!(seats[2].bell.try_recv().is_ok_and(|call| call == Some(Call::Ready)), "who waits is called");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn whom_the_store_calls_by_name_asks_again() {
     let room = Arc::new(WaitingRoom::default());
     let mut seats = trying(&room, 3);
@@ -170,7 +172,7 @@ async fn whom_the_store_calls_by_name_asks_again() {
 // The alarm was set anew for who was called alone: a lock whose holder had died was noticed up to six seconds late. And then one
 // looked for all, who was not told when that comes due which others want.
 #[cfg(feature = "crowds")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_comes_due_for_those_behind_is_looked_at_too() {
     let (runtime, room) = (runtime(), Arc::new(WaitingRoom::default()));
     let names = ["a", "b", "b"].map(|name| vec![SlotId::new(name).expect("an id")]);
@@ -195,7 +197,7 @@ async fn what_comes_due_for_those_behind_is_looked_at_too() {
 // The alarm rang once: a slot that was offered last to somebody who had died lay for six seconds. Who was just trying did not see
 // to it at all.
 #[cfg(feature = "crowds")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_last_of_several_offers_made_elsewhere_is_seen_to_its_end_too() {
     let (runtime, room) = (runtime(), Arc::new(WaitingRoom::default()));
     let mut seats = trying(&room, 1);
@@ -205,7 +207,7 @@ async fn the_last_of_several_offers_made_elsewhere_is_seen_to_its_end_too() {
     let first = rings_at().expect("while it tries");
     seats[0].stay(Place::Line(0), true);
     while runtime.now() + OFFER + MILLISECOND <= first {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     elsewhere(78);
     assert_eq!(rings_at(), Some(first), "the earlier one first");
@@ -249,7 +251,7 @@ async fn the_end_of_each_rest_is_seen_to() {
 
 // It was given the alarm, and could not hear it: who waited beside what had come due looked five seconds later.
 #[cfg(feature = "crowds")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_has_what_it_came_for_is_not_the_one_that_looks() {
     let (runtime, room) = (runtime(), Arc::new(WaitingRoom::default()));
     let mut seats = trying(&room, 2);
@@ -265,7 +267,7 @@ async fn who_has_what_it_came_for_is_not_the_one_that_looks() {
 }
 
 // They were kept for good, one for each that was called, and all were gone through each time.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn where_nobody_waits_no_end_is_kept() {
     let (runtime, room) = (runtime(), Arc::new(WaitingRoom::default()));
     room.hear(&runtime, Some(&Calls { tickets: vec![7], rest: Some(SECOND), ..Calls::default() }));
@@ -273,7 +275,7 @@ async fn where_nobody_waits_no_end_is_kept() {
 }
 
 // It counted as set for all who wait, and those in other threads were called by nobody while the host's turn lasted.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_alarm_that_is_set_in_a_turn_of_a_host_rings_in_it() {
     let (runtime, room) = (runtime(), Arc::new(WaitingRoom::default()));
     let mut seats = trying(&room, 1);
@@ -306,7 +308,7 @@ fn among(count: i64, what: impl Fn(&Arc<WaitingRoom>)) -> Micros {
 
 // Each walked all who wait in this process, for whatever lock: 50,000 that timed out together walked past a billion.
 #[cfg(feature = "crowds")]
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_concerns_one_name_costs_no_more_where_many_wait_for_others() {
     let runtime = runtime();
     let free = SlotId::new("free").expect("an id");

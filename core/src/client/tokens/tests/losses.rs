@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::client::faulty::{DEAD, HUNG, WELL};
+use crate::runtime::idle;
 
 /// What comes soon; the machine may be slow.
 async fn soon<T>(work: impl Future<Output = T>) -> T {
@@ -9,7 +10,7 @@ async fn soon<T>(work: impl Future<Output = T>) -> T {
 }
 
 // It was looked at only once half of the time to live had passed.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_known_to_be_lost_while_the_rest_is_looked_for_is_in_no_selection() {
     let (handle, other) = (opened("known"), opened("known"));
     let keepalive = Keepalive::Every(100 * MILLISECOND);
@@ -30,7 +31,7 @@ async fn what_is_known_to_be_lost_while_the_rest_is_looked_for_is_in_no_selectio
 }
 
 // Who tried once more was told that all was well.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_says_again_that_tokens_are_spent_is_told_what_came_of_it() {
     let (handle, other) = (opened("again-spent"), opened("again-spent"));
     let source = wallet_of(&[("a", 5)]);
@@ -46,7 +47,7 @@ async fn who_says_again_that_tokens_are_spent_is_told_what_came_of_it() {
 }
 
 // What was under way for good kept what was spent in mind for good.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_page_that_nobody_waits_for_any_more_is_not_under_way() {
     let passed = Arc::new(AtomicU64::new(0));
     let here = passed.clone();
@@ -67,7 +68,7 @@ async fn a_page_that_nobody_waits_for_any_more_is_not_under_way() {
 }
 
 // It waited for ever where the call was given up that says so.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_for_a_loss_hears_of_the_end_though_the_call_is_given_up_that_brings_it_about() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let wallet = store
@@ -79,7 +80,7 @@ async fn who_waits_for_a_loss_hears_of_the_end_though_the_call_is_given_up_that_
         let selection = selection.clone();
         async move { selection.lost().await }
     });
-    tokio::task::yield_now().await;
+    idle().await;
     store.is(HUNG);
     assert!(tokio::time::timeout(Duration::from_millis(10), selection.spent()).await.is_err());
     store.is(WELL);
@@ -89,7 +90,7 @@ async fn who_waits_for_a_loss_hears_of_the_end_though_the_call_is_given_up_that_
 
 // Whoever waited for the source, or for a store that was gone or had lost its memory, did so until its time was over, with the
 // handle closed.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_selection_is_sent_away_as_the_handle_closes_whoever_does_not_answer_it() {
     for silent in ["source", "dead", "hung", "quiet"] {
         let store = Faulty::new(TokioRuntime::store_clock());
@@ -119,7 +120,7 @@ async fn a_selection_is_sent_away_as_the_handle_closes_whoever_does_not_answer_i
             async move { wallet.select_with(target, options).await }
         });
         for _ in 0..100 {
-            tokio::task::yield_now().await;
+            idle().await;
         }
         assert_eq!(pages.load(Ordering::SeqCst) > 1, silent == "source");
         handle.close();
@@ -129,7 +130,7 @@ async fn a_selection_is_sent_away_as_the_handle_closes_whoever_does_not_answer_i
 }
 
 // One that had a name asked first what time it is there, and was told that the store is away after its `response_timeout`.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_selection_outlasts_an_outage_whether_or_not_its_spender_has_a_name() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let handle = store.opened(60 * SECOND);
@@ -150,7 +151,7 @@ async fn a_selection_outlasts_an_outage_whether_or_not_its_spender_has_a_name() 
 }
 
 // Half of what was given back set out behind the claim of all of it: others were said to have that for a minute.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_gives_back_and_selects_the_same_without_waiting_overtakes_nothing_of_it() {
     let store = Faulty::new(TokioRuntime::store_clock());
     // However busy this machine is, the store is near.
@@ -169,7 +170,7 @@ async fn who_gives_back_and_selects_the_same_without_waiting_overtakes_nothing_o
 }
 
 // All others waited for their turn, and asked nothing, for as long as the first waited for its page.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_page_that_does_not_come_keeps_nobody_from_asking_for_ever() {
     // Half a minute passes at once.
     let short = |time| if (20 * SECOND..=30 * SECOND).contains(&time) { MILLISECOND } else { time };
@@ -192,7 +193,7 @@ async fn a_page_that_does_not_come_keeps_nobody_from_asking_for_ever() {
     };
     let first = select(3_600 * SECOND);
     while pages.load(Ordering::SeqCst) == 0 {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     let second = select(600 * SECOND);
     let (first, second) = soon(async { (first.await.unwrap(), second.await.unwrap()) }).await;
@@ -201,7 +202,7 @@ async fn a_page_that_does_not_come_keeps_nobody_from_asking_for_ever() {
 }
 
 // It granted again when the longer of the two had passed: what was spent under a lock that it had forgotten rested nowhere.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_store_that_forgot_is_quiet_until_what_was_spent_under_the_last_lock_has_rested() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let options = TokensOptions { ttl: 60 * SECOND, settle: 600 * SECOND, ..TokensOptions::default() };

@@ -2,22 +2,23 @@
 
 use super::*;
 use crate::client::faulty::{SLOW, releases};
+use crate::runtime::idle;
 
 // It was tried for half a minute, whoever left: the slot was nobody's for the rest of its time.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_release_of_a_lease_that_nobody_has_seen_is_tried_for_as_long_as_it_would_last() {
     let (store, ahead, pool) = of_long_leases().await;
     store.is(SLOW);
     let mut acquiring = Box::pin(pool.acquire_with(within(SECOND)));
     assert!(futures_util::FutureExt::now_or_never(&mut acquiring).is_none());
     for _ in 0..100 {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     drop(acquiring);
     // As the grant is on its way.
     store.is(LOST);
     while pool.core.courier.trouble().is_none() {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     ahead.store(35 * SECOND, Relaxed);
     // It is told so as the release is tried again.
@@ -40,7 +41,7 @@ fn in_vain(count: u128) -> Vec<(Request, Micros)> {
 }
 
 // Behind 45,000 who claimed at once it came too late: what was held was lost, and the store had answered all the time.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn no_renewal_waits_behind_all_who_claim() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let pool = process(&store).await;
@@ -53,7 +54,7 @@ async fn no_renewal_waits_behind_all_who_claim() {
 }
 
 // "The store cannot be used: it gave no answer in time", of one that answered all the time.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn who_waits_here_for_too_long_behind_others_is_told_so() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let pool = process(&store).await;
@@ -68,7 +69,7 @@ async fn who_waits_here_for_too_long_behind_others_is_told_so() {
 
 // It was refused as too many requests waited, and sent no more: the nonce that was used was not recorded, and the slot was nobody's for
 // the rest of its time.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_given_back_has_room_however_many_wait() {
     let store = Faulty::new(TokioRuntime::store_clock());
     let options = OpenOptions { response_timeout: 200 * MILLISECOND, ..OpenOptions::default() };
@@ -82,7 +83,7 @@ async fn what_is_given_back_has_room_however_many_wait() {
     let first = courier.post_together(in_vain(1));
     // From here on no other envelope sets out.
     while courier.trouble().is_none() {
-        tokio::task::yield_now().await;
+        idle().await;
     }
     let others = courier.post_together(in_vain(QUEUE as u128));
     assert_eq!(courier.lock().waiting(), QUEUE);
