@@ -92,8 +92,8 @@ export class Lease {
   }
 
   /**
-   * The nonce was used: signed with and accepted. `next` is the next free one, the lease's own plus one if not given. Throws `lost`,
-   * as the other three words do, once the lease was given back.
+   * The nonce was used: signed with and accepted. `next` is the next free one, the lease's own plus one if not given: from its second
+   * payment on it has to be. Throws `lost`, as the other three words do, once the lease was given back.
    */
   used(next?: bigint | number): void {
     guarded(() => glue.used(this.#hold.number, next ?? undefined));
@@ -105,8 +105,9 @@ export class Lease {
   }
 
   /**
-   * The chain refused the nonce, and perhaps said which one it expects, for the next holder. To go on under this lease, `readNonce` or
-   * `resync` then gives another nonce to sign with.
+   * The chain refused the nonce, and perhaps said which one it expects, for the next holder, who is given that without a question: one
+   * that counts no pending transactions, as geth's `next nonce`, is not to be said. To go on under this lease, `readNonce` or `resync`
+   * then gives another nonce to sign with.
    */
   rejected(expected?: bigint | number): void {
     guarded(() => glue.rejected(this.#hold.number, expected ?? undefined));
@@ -114,7 +115,7 @@ export class Lease {
 
   /**
    * Nobody knows whether the nonce was used: the next holder asks the chain. Who sends several payments under one lease says it
-   * before each, and `used` after it: the one whose answer is lost is doubt then, and those before it count.
+   * before each, and `used(next)` after it: the one whose answer is lost is doubt then, and those before it count.
    */
   unknown(): void {
     guarded(() => glue.unknown(this.#hold.number));

@@ -107,12 +107,15 @@ impl Words {
             Outcome::Used { next } | Outcome::Rejected { expected: Some(next) } => Some(next),
             _ => None,
         };
-        let next = next_of(word);
+        let (next, mut repeats) = (next_of(word), false);
         if let Outcome::Used { .. } = word {
+            repeats = next <= self.used;
             self.used = self.used.max(next);
         }
         let known = match self.outcome {
             Outcome::Unsettled | Outcome::Unused => self.used.is_none() || next.is_some(),
+            // What is said a second time says nothing of what was unknown in between.
+            Outcome::Unknown { .. } => next.is_some() && !repeats,
             before => next.is_some() && next >= next_of(before),
         };
         self.outcome = match word {
@@ -167,6 +170,7 @@ mod tests {
             (&[used(9), used(8)], from(9)),
             (&[used(8), used(9), unknown, unknown], from(9)),
             (&[used(8), unknown, used(9)], used(9)),
+            (&[unknown, used(8), unknown, used(8)], from(8)),
             (&[used(8), unknown, rejected(Some(9))], rejected(Some(9))),
             (&[used(9), unknown, used(8)], from(9)),
             (&[unknown, used(8), unknown, used(9), Unused], from(9)),

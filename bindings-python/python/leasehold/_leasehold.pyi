@@ -242,19 +242,20 @@ class Lease:
         """Whether the lease can still be relied on."""
 
     def used(self, next: int | None = None) -> None:
-        """Says that the nonce was used. `next` is the next free one, the lease's own plus one if not given. Raises `Lost`, as the
-        other three words do, once the lease was given back."""
+        """Says that the nonce was used. `next` is the next free one, the lease's own plus one if not given: from its second payment
+        on it has to be. Raises `Lost`, as the other three words do, once the lease was given back."""
 
     def unused(self) -> None:
         """Says that the nonce was not used and cannot be any more."""
 
     def rejected(self, expected: int | None = None) -> None:
-        """Says that the chain refused the nonce, and which one it expects if it said so, for the next holder. To go on under this lease,
+        """Says that the chain refused the nonce, and which one it expects if it said so, for the next holder, who is given that without
+        a question: one that counts no pending transactions, as geth's `next nonce`, is not to be said. To go on under this lease,
         `read_nonce` or `resync` then gives another nonce to sign with."""
 
     def unknown(self) -> None:
         """Says that nobody knows whether the nonce was used: the next holder asks the chain. Who sends several payments under one
-        lease says it before each, and `used` after it: the one whose answer is lost is doubt then, and those before it count."""
+        lease says it before each, and `used(next)` after it: the one whose answer is lost is doubt then, and those before it count."""
 
     def renew(self, ttl: float | None = None) -> None:
         """Prolongs the lease to `ttl` seconds from now, the pool's if not given, within its `max_hold`."""

@@ -162,13 +162,14 @@ class Lease(Held[_leasehold.Lease]):
         self._core.unused()
 
     def rejected(self, expected: int | None = None) -> None:
-        """Says that the chain refused the nonce, and which one it expects if it said so, for the next holder. To go on under this lease,
+        """Says that the chain refused the nonce, and which one it expects if it said so, for the next holder, who is given that without
+        a question: one that counts no pending transactions, as geth's `next nonce`, is not to be said. To go on under this lease,
         `read_nonce` or `resync` then gives another nonce to sign with."""
         self._core.rejected(expected)
 
     def unknown(self) -> None:
         """Says that nobody knows whether the nonce was used: the next holder asks the chain. Who sends several payments under one lease
-        says it before each, and `used` after it: the one whose answer is lost is doubt then, and those before it count."""
+        says it before each, and `used(next)` after it: the one whose answer is lost is doubt then, and those before it count."""
         self._core.unknown()
 
     async def renew(self, ttl: float | None = None) -> None:

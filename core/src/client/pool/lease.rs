@@ -229,7 +229,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                     Life::Alone(term) => term.prolong(self.core.local_deadline(sent, now, deadline), now),
                     Life::Watched(vigil) => vigil.prolong(self.core.kept_until(sent, now, deadline), now),
                 }
-                self.check_live()
+                // An answer may come when what it prolonged is over.
+                self.check_held()
             }
             Reply::Claimed { deadline, priority } => {
                 let until = self.core.kept_until(sent, now, deadline);
@@ -309,6 +310,12 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     pub(in crate::client) fn has_ended(&self) -> bool {
         let held = self.lock();
         held.open && held.life.term().deadline() <= self.core.lease_clock()
+    }
+
+    /// Whether it was neither found lost nor has ended, where it was not given back.
+    fn check_held(&self) -> Result<()> {
+        self.check_live()?;
+        if self.has_ended() { Err(self.found_ended()) } else { Ok(()) }
     }
 
     fn check_live(&self) -> Result<()> {

@@ -12,7 +12,7 @@ use crate::store::Store;
 
 impl<S: Store, R: Runtime> Lease<S, R> {
     /// Says that the nonce was used: signed with and accepted. `next` is the next free nonce, the lease's
-    /// own plus one if not given.
+    /// own plus one if not given: from its second payment on it has to be.
     ///
     /// # Errors
     /// `lost` if the lease was given back before; `invalid_argument` if `next` is missing and the lease has no nonce, or is
@@ -47,7 +47,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         self.say(Outcome::Unused)
     }
 
-    /// Says that the chain refused the nonce, and which one it expects if it said so, for the next holder. To go on under this lease,
+    /// Says that the chain refused the nonce, and which one it expects if it said so, for the next holder, who is given that without
+    /// a question: one that counts no pending transactions, as geth's `next nonce`, is not to be said. To go on under this lease,
     /// [`Self::read_nonce`] or [`Self::resync`] then gives another nonce to sign with.
     ///
     /// # Errors
@@ -57,7 +58,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     }
 
     /// Says that nobody knows whether the nonce was used: the next holder asks the chain. Who sends several payments says it
-    /// before each one, and [`Self::used`] after it: then the one whose answer is lost is doubt, and those before it count.
+    /// before each one, and [`Self::used`] with the nonce that follows after it: then the one whose answer is lost is doubt, and those
+    /// before it count.
     ///
     /// # Errors
     /// As [`Self::unused`].
@@ -108,7 +110,9 @@ impl<S: Store, R: Runtime> Lease<S, R> {
                 held.words.recorded(next);
                 held.nonce = NonceRecord::Known(next);
                 self.resynced.store(true, Release);
-                Ok(next)
+                drop(held);
+                // The answer may have come when others may have it.
+                self.check_held().map(|()| next)
             }
             Reply::Behind { floor, until } => Err(behind(floor, until.saturating_sub(now))),
             Reply::Lost(loss) => Err(self.not_found(loss)),
@@ -122,10 +126,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// `lost` if the lease has ended, and the chain is not asked; `nonce_unavailable` if there is no `read_nonce`, or it failed
     /// or took too long; and those of [`Self::resync`].
     pub async fn read_nonce(&self) -> Result<Nonce> {
-        self.live_ref()?;
-        if self.has_ended() {
-            return Err(self.found_ended());
-        }
+        self.lease_ref()?;
+        self.check_held()?;
         let deadline = self.core.runtime.now() + self.remaining_micros();
         let chain = self.core.read_nonce(self.slot(), deadline).await?;
         self.resync(chain, false).await

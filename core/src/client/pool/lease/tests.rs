@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use crate::SECOND;
-use crate::client::faulty::{DEAD, Faulty, HUNG};
+use crate::client::faulty::{DEAD, Faulty, HUNG, SLOW};
 use crate::client::native::{NativeLease, connect};
 use crate::client::{Leasehold, OpenOptions, PoolOptions, ReleaseOptions};
 use crate::error::Code;
@@ -149,6 +149,27 @@ async fn who_gives_back_too_late_is_told_so_though_the_store_is_silent() {
     assert_eq!(pool.statistics().lost, 2);
     // A second time nothing is done.
     released.release().await.unwrap();
+}
+
+// `renew` and `resync` said nothing of it, and whoever looks only whether they fail sent what others were sending.
+#[tokio::test(start_paused = true)]
+async fn what_the_store_prolonged_is_lost_if_its_answer_comes_when_that_is_over() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let passed = Arc::new(AtomicU64::new(0));
+    let silence = passed.clone();
+    let runtime = Warped::new().clock(move |time| time + silence.load(Relaxed));
+    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
+    let pool = handle.pool_with("p", PoolOptions::slots(["a", "b"]).unwrap(), None).await.unwrap();
+    let (renewed, resynced) = (pool.acquire().await.unwrap(), pool.acquire().await.unwrap());
+    store.is(SLOW);
+    let asked = async { tokio::join!(renewed.renew(), resynced.resync(7, false)) };
+    // Its process stands still while the answer waits.
+    let (told, ()) = tokio::join!(asked, async {
+        idle().await;
+        passed.store(60 * SECOND, Relaxed);
+    });
+    assert_eq!(told.0.unwrap_err().code(), Code::Lost);
+    assert_eq!(told.1.unwrap_err().code(), Code::Lost);
 }
 
 // Its release said that its deadline had passed, which it had not.
