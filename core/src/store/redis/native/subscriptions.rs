@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::atomic::{
-    AtomicBool, Ordering::AcqRel, Ordering::Acquire, Ordering::Release, Ordering::SeqCst,
+    AtomicBool, AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+    Ordering::SeqCst,
 };
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use futures_util::StreamExt;
 use futures_util::future::{poll_immediate, select};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 use tokio::time::error::Elapsed;
 
 use super::server::{LIMIT, SILENT, describe};
@@ -24,8 +26,8 @@ use crate::store::redis::transport::TransportError;
 use crate::store::redis::wire::heard;
 use crate::store::{Listener, Watch};
 
-/// The longest pause before a lost connection is made anew.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The first and the longest pause before a lost connection is made anew where that fails, or did not last for the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 /// How often it is asked whether the server at the other end is there, and how long it may take to say so: of one that hangs
 /// the system goes on to acknowledge what it is sent. One that was busy for a while is not left for that.
 const BEAT: Duration = Duration::from_secs(5);
@@ -46,6 +48,8 @@ struct Shared {
     link: AsyncMutex<Option<Link>>,
     /// Whether somebody makes a lost connection anew: one is enough, however many find it lost.
     reconnects: AtomicBool,
+    /// How many connections in a row did not last: each that is made has all who listen ask their store anew.
+    brief: AtomicU32,
 }
 
 /// The connection; it ends with this value.
@@ -73,6 +77,7 @@ impl Subscriptions {
                 next,
                 link: AsyncMutex::default(),
                 reconnects: AtomicBool::new(false),
+                brief: AtomicU32::new(0),
             }),
         }
     }
@@ -180,11 +185,15 @@ impl Shared {
         let silent = falls_silent(self.servers.clone(), at(&client).clone(), sink.clone());
         let mut stream = stream.take_until(select(Box::pin(left), Box::pin(silent)));
         let (shared, over) = (Arc::downgrade(self), Arc::new(AtomicBool::new(false)));
-        let (handle, lost) = (self.handle.clone(), over.clone());
+        let (handle, lost, began) = (self.handle.clone(), over.clone(), Instant::now());
         let listener = self.handle.spawn(async move {
             while let Some(message) = stream.next().await {
                 let Some(shared) = shared.upgrade() else { return };
                 shared.tell(&message);
+            }
+            if let Some(shared) = shared.upgrade() {
+                let brief = began.elapsed() < PAUSES.1;
+                shared.brief.store(if brief { shared.brief.load(Relaxed) + 1 } else { 0 }, Relaxed);
             }
             // A task of its own: this one ends with the link that is replaced.
             lost.store(true, Release);
@@ -238,9 +247,14 @@ async fn falls_silent(servers: Arc<Servers>, place: ConnectionAddr, mut sink: Pu
 /// Makes a lost connection anew, for as long as somebody wants a channel; unless another does so already.
 fn reconnect(shared: Weak<Shared>) -> BoxedFuture<'static, ()> {
     Box::pin(async move {
-        let mut pause = Duration::from_millis(20);
-        if shared.upgrade().is_none_or(|shared| shared.reconnects.swap(true, AcqRel)) {
-            return;
+        let (mut pause, longest) = PAUSES;
+        let brief = match shared.upgrade() {
+            Some(shared) if !shared.reconnects.swap(true, AcqRel) => shared.brief.load(Relaxed),
+            _ => return,
+        };
+        if brief > 0 {
+            pause = longest.min(pause * (1 << brief.min(9)));
+            tokio::time::sleep(pause).await;
         }
         while let Some(shared) = shared.upgrade() {
             let mut link = shared.link.lock().await;
@@ -265,7 +279,7 @@ fn reconnect(shared: Weak<Shared>) -> BoxedFuture<'static, ()> {
             drop(link);
             drop(shared);
             tokio::time::sleep(pause).await;
-            pause = PAUSE.min(pause * 2);
+            pause = longest.min(pause * 2);
         }
     })
 }
@@ -399,6 +413,20 @@ mod tests {
         let _second = subscribe("b").await.unwrap();
         assert_eq!(fake.connections(), before);
     }
+
+    // It was made anew as fast as a server could close it, and each time all who waited asked their store.
+    #[tokio::test]
+    async fn a_connection_that_is_closed_each_time_is_made_less_and_less_often() {
+        let (fake, transport) = transport().await;
+        let closes = fake.clone();
+        let watch = transport.subscribe("pool".to_owned(), Arc::new(move |_| closes.hangs_up())).await;
+        assert!(matches!(watch, Ok(Some(_))));
+        fake.hangs_up();
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        let connections = fake.connections();
+        assert!((2..12).contains(&connections), "{connections}");
+    }
+
     // Messages of the server that was left were listened to for ever: it may have been cut off from the next.
     #[tokio::test]
     async fn where_an_address_leads_elsewhere_it_is_listened_anew_once_that_serves() {
