@@ -364,7 +364,8 @@ impl<R: Runtime> Carrier<R> {
                     // To end a reservation twice does no harm.
                     if stands > now && ends(&parcel.request.act) {
                         again.push(Parcel { stands, ..parcel });
-                    } else if uncertain {
+                    } else if !clean {
+                        // What was refused may have been begun, and what nobody can read the answer to was done.
                         self.undo(parcel.request);
                     }
                 }

@@ -240,6 +240,27 @@ async fn what_may_be_reserved_for_nobody_is_given_back_after_any_outage_that_it_
     }
 }
 
+// It stayed charged, and its caller was told that nothing is held by it.
+#[tokio::test(start_paused = true)]
+async fn what_is_reserved_with_an_answer_that_nobody_can_read_is_given_back() {
+    let ledger = ledger();
+    let store = ledger.clone();
+    let carrier = carrier(SECOND, move |envelope| {
+        let store = store.clone();
+        async move {
+            let answer = store.charge(&envelope).await;
+            match envelope.requests[0].act {
+                Act::Reserve { .. } => Err(StoreError::new(Certainty::Refused, "what is this?")),
+                _ => answer,
+            }
+        }
+    });
+    let reserve = request(Act::Reserve { id: 1, ttl: HOUR, waited: None }, 3);
+    let error = shortly(carrier.ask(reserve)).await.unwrap_err();
+    assert!(error.message().contains("nothing is held by this call"), "{error:?}");
+    until_left(&ledger, 10).await;
+}
+
 // Both were allowed: the second envelope was made before it was known what the first had charged.
 #[tokio::test(start_paused = true)]
 async fn what_is_under_way_as_a_store_forgets_overspends_nothing() {
