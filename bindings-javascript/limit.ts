@@ -242,7 +242,8 @@ export class Limit {
   /**
    * Ends a reservation that was made elsewhere, by its `id`: what it charged stays charged; what it has in flight lands. Any process
    * does so, of any language, by the same limits in the same order; a second time it changes nothing, for two minutes.
-   * Rejects as the `commit` of a reservation, and with `invalid_argument` for what is no id, or one of other limits.
+   * Rejects as the `commit` of a reservation, with `lost` if its time has passed before, when what it charged stays charged and is not to be
+   * reserved anew, and with `invalid_argument` for what is no id, or one of other limits.
    */
   async commitReservation(id: string): Promise<void> {
     await this.#ended("commit_reservation", id);

@@ -24,16 +24,19 @@ export interface PoolOptions {
   cooldown?: number | undefined;
   /** At random if not given. */
   strategy?: Strategy | undefined;
-  /** How long renewals may prolong a lease in all: 10 minutes if not given, 0 for no bound. */
+  /**
+   * How long renewals may prolong a lease in all, and the most that it lasts: 10 minutes, or the `ttl` if that is longer, if not given;
+   * 0 for no bound.
+   */
   maxHold?: number | undefined;
   /**
    * Whether leases are renewed while they are held: `true` at a third of their `ttl`, a number every so many
    * milliseconds; not if not given. `ttl`, less 1 % and 2 ms, must be longer than that and the handle's `responseTimeout` together.
    */
   keepalive?: boolean | number | undefined;
-  /** How long a slot whose nonce is in doubt rests before it is handed out again. */
+  /** How long a slot whose nonce is in doubt rests before it is handed out again. The longest of all processes counts. */
   doubtRest?: number | undefined;
-  /** How long the record outweighs a chain that names a lower nonce: a minute if not given. */
+  /** How long the record outweighs a chain that names a lower nonce: a minute if not given. The same in every process: the shortest counts. */
   settle?: number | undefined;
   /** How long an acquisition waits where it does not say: 10 s if not given. */
   timeout?: number | undefined;

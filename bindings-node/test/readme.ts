@@ -104,7 +104,7 @@ export async function sponsor(lh: Leasehold, key: string, cost: bigint, send: ()
 }
 
 export function limitRelays(lh: Leasehold, express: Express, fastify: Fastify, hono: Hono, userOf: (request: object) => string): Hono {
-  lh.register("relay", { max: 10, period: 1_000 }); // so many a second, of each user
+  lh.register("relay", { max: 10, period: 1_000 }); // so many at once, and back within a second, of each user
   const limitOf = (request: object) => lh.limitOf("relay", userOf(request));
   express.use(limitRequests(limitOf));
   fastify.addHook("onRequest", async (request, reply) => {
@@ -122,9 +122,9 @@ export async function threeReplicas(spend: (tokens: readonly Token[]) => Promise
   await using selection = await replicas[0].select(4n, { timeout: 2_000 }); // what they are worth above it is its `change`
   await replicas[1].select(12n).catch(({ code }) => console.log(code)); // insufficient, whoever has it
   await replicas[2].select(11n, { timeout: 0 }).catch(({ code }) => console.log(code)); // locked_until: enough, but not free
+  await selection.spent(); // or they are given back at the end of the block
   await spend(selection.tokens);
   for (const { id } of selection.tokens) source.spend("wallet", id); // or it lists them again, and after `settle` they are offered
-  await selection.spent(); // or they are given back at the end of the block
 }
 
 export function ledgerOf(balances: Map<number, bigint>): (account: number, balance: bigint, fence: bigint) => void {

@@ -67,8 +67,8 @@ impl Holding for CoreSelection {
 
 /// The object that had it is dropped: a destructor's part. Its thread has the interpreter.
 pub fn forgotten<T: Holding>(core: &Homebound<Arc<T>>) {
+    let unseen = never_came(core);
     // At the exit nobody is at work any more: what is held then is given back. A forked child had nothing to forget.
-    let unseen = core.is_unseen() && Python::try_attach(PyErr::occurred).unwrap_or_default();
     let Some(core) = core.here().filter(|_| !runtime::ends()) else { return };
     // A destructor has nobody to tell of a panic.
     let _ = catch_unwind(AssertUnwindSafe(|| {
@@ -79,6 +79,11 @@ pub fn forgotten<T: Holding>(core: &Homebound<Arc<T>>) {
         core.lapse();
         held.into_iter().for_each(|thing| complain(&thing));
     }));
+}
+
+/// Whether an exception drops it before its caller had it.
+pub fn never_came<T>(core: &Homebound<T>) -> bool {
+    core.is_unseen() && Python::try_attach(PyErr::occurred).unwrap_or_default()
 }
 
 /// As Python does of files that nobody closed: heard in its development mode, and under test.

@@ -16,6 +16,7 @@ use crate::answer::Answer;
 use crate::blocking::Effort;
 use crate::errors::{Failure, at_end, weighed};
 use crate::face::{CoreLimit, CoreReservation, Face};
+use crate::forgotten::never_came;
 use crate::granted::Granted;
 use crate::guard::{guard, lock};
 use crate::options::Options;
@@ -375,10 +376,11 @@ impl Reservation {
 
 impl Drop for Reservation {
     /// It stays charged, and what it has in flight lands at its deadline: as of what is [forgotten](crate::forgotten), the work may
-    /// be under way.
+    /// be under way. What never came to its caller is given back.
     fn drop(&mut self) {
+        let end = if never_came(&self.core) { CoreReservation::retract } else { CoreReservation::lapse };
         if let Some(core) = self.core.here().filter(|_| !runtime::ends()) {
-            lock(core).take().into_iter().for_each(CoreReservation::lapse);
+            lock(core).take().into_iter().for_each(end);
         }
     }
 }

@@ -262,6 +262,27 @@ def test_what_an_exception_drops_that_its_caller_never_saw_is_given_back(memory)
                 (acquire(), raises())
 
 
+def test_a_reservation_that_its_caller_never_saw_is_given_back(memory):
+    """It stayed charged, for good what has no period, and what it had in flight blocked its place to the end of its ttl."""
+    lh = leasehold.open(memory.url)
+    for limit in (lh.limit("ever", max=3, kind="lifetime"), lh.limit("flights", max=3, kind="in_flight")):
+
+        def raises():
+            assert limit.remaining() == 0
+            raise KeyboardInterrupt
+
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                (limit.reserve(3, ttl=LONG), raises())
+        assert limit.remaining() == 3
+        with pytest.raises(ZeroDivisionError):
+            reserved = limit.reserve(3, ttl=LONG)
+            assert reserved.id
+            raise ZeroDivisionError
+        del reserved
+        assert limit.remaining() == 0
+
+
 def test_what_was_used_before_an_exception_ends_at_its_deadline(memory):
     pool = leasehold.open(memory.url).pool("p", slots=["a"], ttl=LONG)
 

@@ -473,7 +473,8 @@ class Limit:
     def commit_reservation(self, id: str) -> None:
         """Ends a reservation that was made elsewhere, by its `id`: what it charged stays charged; what it has in flight lands. Any
         process does so, of any language, by the same limits in the same order; a second time it changes nothing, for two
-        minutes. Fails as `Reservation.commit`, and with `InvalidArgument` for what is no id, or one of other limits."""
+        minutes. Fails as `Reservation.commit`, with `Lost` if its time has passed before, when what it charged stays charged and is not
+        to be reserved anew, and with `InvalidArgument` for what is no id, or one of other limits."""
 
     def refund_reservation(self, id: str) -> None:
         """The same, where what it charged is given back, as far as it still counts; a second time it changes nothing, until its time

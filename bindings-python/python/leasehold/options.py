@@ -151,13 +151,15 @@ class _PoolOptions(TypedDict, total=False):
     that is longer than the interval and `response_timeout` together."""
 
     max_hold: float | None
-    """How long renewals may prolong a lease in all: 600 by default, 0 for no bound."""
+    """How long renewals may prolong a lease in all, and the most that it lasts: by default 600, or `ttl` if that is longer; 0 for
+    no bound."""
 
     doubt_rest: float | None
-    """How long a slot whose nonce is in doubt rests before it is handed out again: 0 by default."""
+    """How long a slot whose nonce is in doubt rests before it is handed out again: 0 by default. The longest of all processes
+    counts."""
 
     settle: float | None
-    """How long the record outweighs a chain that names a lower nonce: 60 by default."""
+    """How long the record outweighs a chain that names a lower nonce: 60 by default. The same in every process: the shortest counts."""
 
     timeout: float | None
     """How long an acquisition waits, where it does not say: 10 by default."""

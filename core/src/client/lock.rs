@@ -60,7 +60,7 @@ pub enum RunError<T> {
 /// than `ttl` without a renewal.
 pub(super) fn lock_pool(ttl: Micros, ageing: Micros) -> PoolOptions {
     let LockOptions { keepalive, timeout, .. } = LockOptions::default();
-    PoolOptions { ttl, keepalive, timeout, max_hold: 0, ageing, ..PoolOptions::default() }
+    PoolOptions { ttl, keepalive, timeout, max_hold: Some(0), ageing, ..PoolOptions::default() }
 }
 
 impl<S: Store, R: Runtime> Lock<S, R> {

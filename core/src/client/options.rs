@@ -73,8 +73,9 @@ pub struct PoolOptions {
     pub cooldown: Micros,
     /// How to choose among the slots that are ready: at random by default.
     pub strategy: Strategy,
-    /// How long renewals may prolong a lease in all: 10 minutes by default, 0 for no bound.
-    pub max_hold: Micros,
+    /// How long renewals may prolong a lease in all, and the most that it lasts: by default 10 minutes, or `ttl` if that is
+    /// longer; 0 for no bound.
+    pub max_hold: Option<Micros>,
     /// Whether leases are renewed while they are held: off by default. Needs a `ttl` that is longer than the interval
     /// and the handle's `response_timeout` together.
     pub keepalive: Keepalive,
@@ -82,7 +83,8 @@ pub struct PoolOptions {
     /// long as a transaction may be under way to a node, and a node may lag behind, after its sender died:
     /// only then is what the chain names the last word. The longest of all processes counts.
     pub doubt_rest: Micros,
-    /// How long the record outweighs a chain that names a lower nonce: a minute by default.
+    /// How long the record outweighs a chain that names a lower nonce: a minute by default. The same in every process that shares the
+    /// pool: the shortest counts.
     pub settle: Micros,
     /// How long an acquisition waits, where it does not say: 10 s by default.
     pub timeout: Micros,
@@ -98,7 +100,7 @@ impl Default for PoolOptions {
             ttl: 30 * SECOND,
             cooldown: 0,
             strategy: Strategy::Random,
-            max_hold: 600 * SECOND,
+            max_hold: None,
             keepalive: Keepalive::Off,
             doubt_rest: 0,
             settle: 60 * SECOND,
@@ -130,7 +132,7 @@ impl PoolOptions {
         check_ttl(self.ttl).map_err(|error| error.within("ttl"))?;
         for (field, time) in [
             ("cooldown", self.cooldown),
-            ("max_hold", self.max_hold),
+            ("max_hold", self.max_hold()),
             ("doubt_rest", self.doubt_rest),
             ("settle", self.settle),
             ("timeout", self.timeout),
@@ -139,6 +141,11 @@ impl PoolOptions {
             check_rest(field, time)?;
         }
         Ok(())
+    }
+
+    /// How long renewals may prolong a lease in all; 0 for no bound.
+    pub(super) fn max_hold(&self) -> Micros {
+        self.max_hold.unwrap_or(self.ttl.max(600 * SECOND))
     }
 
     /// Reads options over `self`, the defaults.
@@ -154,7 +161,9 @@ impl PoolOptions {
         set_time(&mut self.ttl, &mut options, "ttl", unit, ttl)?;
         set_time(&mut self.cooldown, &mut options, "cooldown", unit, rest)?;
         set(&mut self.strategy, options.take("strategy", strategy)?);
-        set_time(&mut self.max_hold, &mut options, "max_hold", unit, rest)?;
+        if let Some(max_hold) = time(&mut options, "max_hold", unit, rest)? {
+            self.max_hold = Some(max_hold);
+        }
         set(&mut self.keepalive, options.take("keepalive", |value| keepalive(value, unit))?);
         set_time(&mut self.doubt_rest, &mut options, "doubt_rest", unit, rest)?;
         set_time(&mut self.settle, &mut options, "settle", unit, rest)?;
@@ -424,6 +433,19 @@ mod tests {
         let count = Value::map([("count", Value::Number(-1.0))]);
         let error = AcquireOptions::read(&count, Unit::Seconds).unwrap_err();
         assert_eq!(error.message(), "count: -1 is not a whole number from 1 to 1000");
+    }
+
+    // Leases of an hour ended after ten minutes, though renewals were said to end there.
+    #[test]
+    fn a_lease_is_not_shorter_than_its_time_to_live_unless_that_is_said() {
+        let hour = || ("ttl", Value::Number(3_600_000.0));
+        assert_eq!(ms(Value::map([hour()])).unwrap().max_hold(), 3_600 * SECOND);
+        assert_eq!(ms(Value::map([])).unwrap().max_hold(), 600 * SECOND);
+        for said in [0, 5] {
+            let options =
+                ms(Value::map([hour(), ("max_hold", Value::Number(f64::from(said) * 1e3))])).unwrap();
+            assert_eq!(options.max_hold(), u64::from(said as u32) * SECOND);
+        }
     }
 
     #[test]

@@ -147,7 +147,7 @@ impl<S: Store, R: Runtime> Tokens<S, R> {
         let pool_options = PoolOptions {
             ttl: options.ttl,
             doubt_rest: options.settle,
-            max_hold: 0,
+            max_hold: Some(0),
             keepalive: Keepalive::Off,
             ..PoolOptions::default()
         };

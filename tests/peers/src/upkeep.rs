@@ -43,7 +43,7 @@ pub async fn of_leases(server: &RedisServer, store: &NativeLeasehold, leases: us
     // Long enough to be renewed however busy the machine is, and short enough for a new server.
     let options = PoolOptions {
         ttl: 5 * INTERVAL,
-        max_hold: 0,
+        max_hold: Some(0),
         keepalive: Keepalive::Every(INTERVAL),
         ..options(leases)?
     };

@@ -407,7 +407,7 @@ impl Plan {
             ttl,
             cooldown: *rng.pick(&[0, 0, 200_000]),
             strategy: *rng.pick(&[Strategy::Random, Strategy::LeastRecent, Strategy::Weighted]),
-            max_hold: *rng.pick(&[0, 2 * ttl, 3 * ttl]),
+            max_hold: Some(*rng.pick(&[0, 2 * ttl, 3 * ttl])),
             keepalive: Keepalive::Off,
             // As long as a transaction may be under way, and a node behind.
             doubt_rest: LONGEST_FLIGHT + LONGEST_LAG + 100_000,

@@ -103,7 +103,8 @@ class Limit(Face[_leasehold.Limit]):
     async def commit_reservation(self, id: str) -> None:
         """Ends a reservation that was made elsewhere, by its `id`: what it charged stays charged; what it has in flight lands. Any
         process does so, of any language, by the same limits in the same order; a second time it changes nothing, for two
-        minutes. Fails as `Reservation.commit`, and with `InvalidArgument` for what is no id, or one of other limits."""
+        minutes. Fails as `Reservation.commit`, with `Lost` if its time has passed before, when what it charged stays charged and is not
+        to be reserved anew, and with `InvalidArgument` for what is no id, or one of other limits."""
         await call(self._core.commit_reservation, id)
 
     async def refund_reservation(self, id: str) -> None:

@@ -60,9 +60,10 @@ impl<'a, S: Store, R: Runtime> PoolBuilder<'a, S, R> {
         self
     }
 
-    /// How long renewals may prolong a lease in all; [`Duration::ZERO`] for no bound.
+    /// How long renewals may prolong a lease in all, and the most that it lasts: 10 minutes, or the `ttl` if that is longer, where nothing
+    /// is said; [`Duration::ZERO`] for no bound.
     pub fn max_hold(mut self, time: Duration) -> Self {
-        self.options.max_hold = micros(time);
+        self.options.max_hold = Some(micros(time));
         self
     }
 

@@ -188,7 +188,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             steal: options.steal,
             count,
             ttl,
-            max_hold: options.max_hold.max(self.options.max_hold),
+            max_hold: options.max_hold.max(self.options.max_hold()),
             interval: self.interval(options.keepalive, ttl)?,
             slots: options.slots,
             strategy: options.strategy.unwrap_or(self.options.strategy),

@@ -234,7 +234,7 @@ async fn a_dropped_acquisition_leaves_nothing(place: Place) {
 // A renewal in the background keeps a hung worker's lease for ever.
 async fn a_renewal_ends_at_max_hold(place: Place) {
     let mut bounded = options(&["a"]);
-    bounded.max_hold = 700 * MILLISECOND;
+    bounded.max_hold = Some(700 * MILLISECOND);
     let pool = place.pool(bounded, None).await;
     let lease = pool.acquire_with(patient()).await.expect("granted");
     let begun = Instant::now();

@@ -276,7 +276,8 @@ async fn who_waits_for_word_hears_it_also_of_a_store_that_was_deaf_at_first() {
     let own = Leasehold::new(store.clone(), runtime, options).unwrap();
     let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
     let other = Leasehold::new(store.memory(), runtime, OpenOptions::default()).unwrap();
-    let options = || PoolOptions { ttl: 36_000 * SECOND, max_hold: 0, ..PoolOptions::slots(["a"]).unwrap() };
+    let options =
+        || PoolOptions { ttl: 36_000 * SECOND, max_hold: Some(0), ..PoolOptions::slots(["a"]).unwrap() };
     let pool = own.pool_with("p", options(), None).await.unwrap();
     let other = other.pool_with("p", options(), None).await.unwrap();
     let lease = pool.acquire_with(within(0)).await.unwrap();
@@ -295,7 +296,8 @@ async fn who_waits_asks_less_often_once_it_hears_what_was_deaf_at_first() {
     let runtime = Warped::new().clock(|time| time * FASTER).timers(|time| time / FASTER);
     let options = OpenOptions { response_timeout: 60 * SECOND, ..OpenOptions::default() };
     let own = Leasehold::new(store.clone(), runtime.clone(), options).unwrap();
-    let options = PoolOptions { ttl: 36_000 * SECOND, max_hold: 0, ..PoolOptions::slots(["a"]).unwrap() };
+    let options =
+        PoolOptions { ttl: 36_000 * SECOND, max_hold: Some(0), ..PoolOptions::slots(["a"]).unwrap() };
     let pool = own.pool_with("p", options, None).await.unwrap();
     let lease = pool.acquire_with(within(0)).await.unwrap();
     let wait = || {

@@ -17,7 +17,8 @@ async fn hands_out_nothing_that_is_nearly_over<S: Store>(store: S, passed: Arc<A
     };
     let read: ReadNonce = Arc::new(read);
     let acquire = async |pool, timeout| {
-        let options = PoolOptions { ttl: SECOND, max_hold: SECOND, ..PoolOptions::slots(["a"]).unwrap() };
+        let options =
+            PoolOptions { ttl: SECOND, max_hold: Some(SECOND), ..PoolOptions::slots(["a"]).unwrap() };
         let pool = handle.pool_with(pool, options, Some(read.clone())).await.unwrap();
         pool.acquire_with(AcquireOptions { timeout: Some(timeout), ..AcquireOptions::default() }).await
     };
@@ -61,7 +62,7 @@ async fn what_no_renewal_can_prolong_is_not_renewed_as_its_nonce_is_found() {
             std::future::ready(Ok::<_, String>(5))
         });
         let slots = PoolOptions::slots(["a", "b", "c"]).unwrap();
-        let options = PoolOptions { ttl: 30 * SECOND, max_hold, ..slots };
+        let options = PoolOptions { ttl: 30 * SECOND, max_hold: Some(max_hold), ..slots };
         let pool = handle.pool_with("p", options, Some(read)).await.unwrap();
         let three =
             AcquireOptions { count: Some(3), timeout: Some(60 * SECOND), ..AcquireOptions::default() };
