@@ -15,7 +15,7 @@ const RESPONSE: f64 = 900.0;
 const TTL: u64 = 1_500 * MILLISECOND;
 
 fn kept(slots: &[&str]) -> PoolOptions {
-    PoolOptions { ttl: TTL, keepalive: Keepalive::Third, max_hold: 0, ..options(slots) }
+    PoolOptions { ttl: TTL, keepalive: Keepalive::Third, max_hold: Some(0), ..options(slots) }
 }
 
 async fn pool_at(url: &str, options: PoolOptions) -> Pool {
