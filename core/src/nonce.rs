@@ -107,20 +107,25 @@ impl Words {
             Outcome::Used { next } | Outcome::Rejected { expected: Some(next) } => Some(next),
             _ => None,
         };
-        let (next, mut repeats) = (next_of(word), false);
-        if let Outcome::Used { .. } = word {
-            repeats = next <= self.used;
-            self.used = self.used.max(next);
+        let next = next_of(word);
+        let is_at_least =
+            |known: Option<Nonce>| known.is_none_or(|known| next.is_some_and(|next| next >= known));
+        let mut repeats = false;
+        if let Outcome::Used { next } = word {
+            repeats = self.used.is_some_and(|used| used >= next);
+            if !repeats {
+                self.used = Some(next);
+            }
         }
         let known = match self.outcome {
             Outcome::Unsettled | Outcome::Unused => self.used.is_none() || next.is_some(),
             // What is said a second time says nothing of what was unknown in between.
             Outcome::Unknown { .. } => next.is_some() && !repeats,
-            before => next.is_some() && next >= next_of(before),
+            before => next.is_some() && is_at_least(next_of(before)),
         };
-        self.outcome = match word {
-            word if known && next.is_none_or(|next| Some(next) >= self.used) => word,
-            _ => Outcome::Unknown { used: None },
+        self.outcome = match known && (next.is_none() || is_at_least(self.used)) {
+            true => word,
+            false => Outcome::Unknown { used: None },
         };
     }
 

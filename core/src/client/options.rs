@@ -161,9 +161,7 @@ impl PoolOptions {
         set_time(&mut self.ttl, &mut options, "ttl", unit, ttl)?;
         set_time(&mut self.cooldown, &mut options, "cooldown", unit, rest)?;
         set(&mut self.strategy, options.take("strategy", strategy)?);
-        if let Some(max_hold) = time(&mut options, "max_hold", unit, rest)? {
-            self.max_hold = Some(max_hold);
-        }
+        self.max_hold = time(&mut options, "max_hold", unit, rest)?;
         set(&mut self.keepalive, options.take("keepalive", |value| keepalive(value, unit))?);
         set_time(&mut self.doubt_rest, &mut options, "doubt_rest", unit, rest)?;
         set_time(&mut self.settle, &mut options, "settle", unit, rest)?;
