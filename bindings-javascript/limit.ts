@@ -243,10 +243,11 @@ export class Limit {
    * Ends a reservation that was made elsewhere, by its `id`: what it charged stays charged; what it has in flight lands. Any process
    * does so, of any language, by the same limits in the same order; a second time it changes nothing, for two minutes.
    * Rejects as the `commit` of a reservation, with `lost` if its time has passed before, when what it charged stays charged and is not to be
-   * reserved anew, and with `invalid_argument` for what is no id, or one of other limits.
+   * reserved anew, and with `invalid_argument` for what is no id, or one of other limits. With a `cost` only so much stays charged, as
+   * with `commit`.
    */
-  async commitReservation(id: string): Promise<void> {
-    await this.#ended("commit_reservation", id);
+  async commitReservation(id: string, cost?: Amount): Promise<void> {
+    await this.#ended("commit_reservation", cost == null ? id : [id, digits(cost)]);
   }
 
   /**
@@ -330,9 +331,13 @@ export class Reservation {
    * What it charged stays charged; what it has in flight lands. Rejects with `lost` if it was ended before, or has something in
    * flight and its time has passed: that counted as landed before it did, and more may have been in flight than is allowed. And
    * with `store_unavailable`: it is tried on for half a minute, and what was charged stays so in any case.
+   *
+   * With a `cost` only so much stays charged, and the rest is given back, once, as far as it still counts: for what cost less than was
+   * reserved. Of limits `atCost` stays what is theirs, and never more than was reserved. After `store_unavailable` all of it may stay
+   * charged; where the store lost its memory meanwhile all of it does, and that is no error.
    */
-  async commit(): Promise<void> {
-    await this.#end(false);
+  async commit(cost?: Amount): Promise<void> {
+    await this.#end(false, cost);
   }
 
   /**
@@ -355,7 +360,7 @@ export class Reservation {
 
   /** As `commit`, unless it was ended; rejects with nothing but `lost`: what was charged stays so in any case. */
   async [asyncDispose](): Promise<void> {
-    await conclude(undefined, () => this.#hold.end(ending(false)));
+    await conclude(undefined, () => this.#hold.end(ending(false, undefined)));
   }
 
   /** As `commit`, in the background. */
@@ -363,15 +368,17 @@ export class Reservation {
     this.commit().catch(() => {});
   }
 
-  async #end(givesBack: boolean): Promise<void> {
+  async #end(givesBack: boolean, cost?: Amount): Promise<void> {
     // Fails if it was ended before.
     void this.#hold.number;
-    await this.#hold.end(ending(givesBack));
+    // So does what is no cost, before it is ended.
+    const kept = cost == null ? undefined : guarded(() => glue.costDigits(digits(cost)));
+    await this.#hold.end(ending(givesBack, kept));
   }
 }
 
-function ending(givesBack: boolean) {
-  return (number: number, call: Call) => glue.reservationEnd(number, givesBack, call);
+function ending(givesBack: boolean, kept: string | undefined) {
+  return (number: number, call: Call) => glue.reservationEnd(number, givesBack, kept, call);
 }
 
 /** Options of a limit for the core. */

@@ -88,7 +88,8 @@ export interface Native {
   limitReserve(limit: number, waits: boolean, cost: unknown, options: unknown, call?: Call): Soon<unknown>;
   limitRenew(limit: number, id: unknown, ttl: unknown, call?: Call): Soon<null>;
   reservationRenew(reservation: number, ttl: unknown, call?: Call): Soon<null>;
-  reservationEnd(reservation: number, givesBack: boolean, call?: Call): Soon<null>;
+  costDigits(cost: unknown): Answer<string>;
+  reservationEnd(reservation: number, givesBack: boolean, kept: string | undefined, call?: Call): Soon<null>;
 }
 
 /** A function of the user's; see `asking`. */

@@ -1,9 +1,9 @@
 //! Limits: what they are asked, and what is reserved of them.
 
 use leasehold::Micros;
-use leasehold::client::read_ttl;
+use leasehold::client::{read_cost, read_ttl};
 use leasehold::error::Result as CoreResult;
-use leasehold::limits::Verdict;
+use leasehold::limits::{Amount, Verdict};
 use leasehold::value::Value;
 use napi::bindgen_prelude::Uint32Array;
 use napi::{Env, Result};
@@ -143,18 +143,28 @@ pub fn reservation_renew(env: &Env, reservation: u32, ttl: Arg) -> Result<Soon<O
     begin(env, Box::pin(async move { renewal?.await.map(|()| None) }))
 }
 
-/// Ends it: what it charged is given back, or stays charged. The number is free from then on.
+/// The digits of a cost.
+#[napi(catch_unwind)]
+pub fn cost_digits(cost: Arg) -> Answer<String> {
+    hit("cost_digits");
+    Answer(cost.named("cost").and_then(|cost| read_cost(&cost)).map(|cost| cost.to_string()))
+}
+
+/// Ends it: what it charged is given back, or stays charged, of which that may be only so much. The number is free from then on.
 #[napi(catch_unwind)]
 pub fn reservation_end(
     env: &Env,
     reservation: Numbered<NativeReservation>,
     give_back: bool,
+    kept: Option<String>,
 ) -> Result<Soon<Option<Granted>>> {
     hit("reservation_end");
     let reservation = reservation.take();
     let call = Box::pin(async move {
         let reservation = reservation?;
-        if give_back { reservation.refund().await } else { reservation.commit().await }.map(|()| None)
+        let kept = kept.map(|kept| Amount::parse(&kept)).transpose()?;
+        if give_back { reservation.refund().await } else { reservation.commit_kept(kept).await }
+            .map(|()| None)
     });
     begin(env, call)
 }

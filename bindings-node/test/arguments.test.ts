@@ -87,7 +87,15 @@ for (const [wrong, what] of [[5, "a number"], [5n, "a whole number"], [["a"], "a
   }
 }
 for (const method of ["commitReservation", "refundReservation", "renewReservation"]) {
-  refuses(`${method}(symbol)`, "id", () => loose(flights)[method]!(Symbol("x"), 1_000));
+  refuses(`${method}(symbol)`, "id", () => loose(flights)[method]!(Symbol("x"), ...(method === "renewReservation" ? [1_000] : [])));
+}
+for (const wrong of [-1, 0.5, NaN, "x", 2n ** 256n, {}, Symbol("x")]) {
+  const shown = typeof wrong === "object" ? JSON.stringify(wrong) : String(wrong);
+  test(`commit(${shown}) is refused, and ends nothing`, async () => {
+    const reservation = await lh.limit("kept", { max: 9, kind: "in_flight" }).reserve(1, { ttl: 10_000 });
+    await assert.rejects(async () => loose(reservation)["commit"]!(wrong), { code: "invalid_argument", field: "cost" });
+    await reservation.commit(1);
+  });
 }
 
 for (const wrong of [-1, 0.5, NaN, Infinity, 2 ** 53, -1n, 2n ** 64n, 2n ** 256n, "5", true, Symbol("x"), {}, [], () => 1]) {

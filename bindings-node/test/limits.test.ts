@@ -263,6 +263,12 @@ for (const place of ["memory", "Redis"]) {
       }
       await assert.rejects(there.all.commitReservation(given), failure("lost"));
       await assert.rejects(there.all.refundReservation(kept), failure("lost"));
+      const most = async () => (await here.all.reserve(6n, { ttl })).handOver();
+      await there.all.commitReservation(await most(), 2n);
+      assert.deepEqual(await left(), [5n, 0n], "the rest is given back");
+      await (await here.all.reserve(6n, { ttl })).commit("1");
+      assert.deepEqual(await left(), [6n, 0n]);
+      await assert.rejects(there.all.commitReservation(kept, -1), failure("invalid_argument", "cost"));
       await assert.rejects(there.turned.refundReservation(kept), failure("invalid_argument", "id"));
       await assert.rejects(there.all.refundReservation(5 as never), failure("invalid_argument", "id"));
     });

@@ -225,11 +225,17 @@ impl Limit {
         guard(|| self.reserve_by(py, true, cost, options.unwrap_or_default().with("ttl", ttl)?))
     }
 
-    /// Ends a reservation that was made elsewhere, by its id: what it charged stays charged.
-    fn commit_reservation(&self, py: Python<'_>, id: Arg) -> PyResult<Py<PyAny>> {
+    /// Ends a reservation that was made elsewhere, by its id: what it charged stays charged, or only so much.
+    #[pyo3(signature = (id, cost=None))]
+    fn commit_reservation(&self, py: Python<'_>, id: Arg, cost: Option<Whole>) -> PyResult<Py<PyAny>> {
         guard(|| {
-            let id = id.text("id")?;
-            self.face.ask(py, &self.core, |limit| async move { limit.commit_reservation(&id).await })
+            let (id, kept) = (id.text("id")?, kept(cost)?);
+            self.face.ask(py, &self.core, |limit| async move {
+                match kept {
+                    Some(cost) => limit.commit_reservation_at(&id, cost).await,
+                    None => limit.commit_reservation(&id).await,
+                }
+            })
         })
     }
 
@@ -329,9 +335,14 @@ impl Reservation {
         })
     }
 
-    /// Ends it: what it charged stays charged.
-    fn commit(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        guard(|| self.face.value(py, self.end()?.commit()))
+    /// Ends it: what it charged stays charged, or only so much.
+    #[pyo3(signature = (cost=None))]
+    fn commit(&self, py: Python<'_>, cost: Option<Whole>) -> PyResult<Py<PyAny>> {
+        guard(|| {
+            // Before it is ended.
+            let kept = kept(cost)?;
+            self.face.value(py, self.end()?.commit_kept(kept))
+        })
     }
 
     /// Ends it: what it charged is given back, as far as it still counts.
@@ -383,6 +394,11 @@ impl Drop for Reservation {
             lock(core).take().into_iter().for_each(end);
         }
     }
+}
+
+/// What is to stay charged, if not all.
+fn kept(cost: Option<Whole>) -> Result<Option<Amount>, Failure> {
+    Ok(cost.map(|cost| cost.amount("cost")).transpose()?)
 }
 
 fn ended() -> Failure {

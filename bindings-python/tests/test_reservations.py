@@ -58,6 +58,16 @@ def test_a_reservation_is_ended_by_its_id(memory):
     for end in (lambda: group(there).commit_reservation(given), lambda: group(there).refund_reservation(kept)):
         with pytest.raises(errors.Lost):
             end()
+    group(there).commit_reservation(group(here).reserve(6, ttl=HOUR).hand_over(), 2)
+    assert used() == (5, 0), "the rest is given back"
+    paid = group(here).reserve(5, ttl=HOUR)
+    for wrong in (-1, 0.5, "x", [], 2**256):
+        for commit in (lambda: paid.commit(wrong), lambda: group(there).commit_reservation(paid.id, wrong)):
+            with pytest.raises(errors.InvalidArgument) as caught:
+                commit()
+            assert caught.value.field == "cost"
+    paid.commit("1")
+    assert used() == (6, 0)
     for wrong in ("x", 5, None, kept[:-1]):
         with pytest.raises(errors.InvalidArgument) as caught:
             group(there).refund_reservation(wrong)
@@ -71,6 +81,10 @@ def test_a_reservation_is_ended_by_its_id(memory):
         assert await limit.used() == 2
         await limit.commit_reservation(reservation.id)
         await limit.refund_reservation((await limit.reserve(1, ttl=HOUR)).hand_over())
+        spend = lh.limit("aio-spend", max=9, kind="lifetime")
+        await (await spend.reserve(5, ttl=HOUR)).commit(2)
+        await spend.commit_reservation((await spend.reserve(5, ttl=HOUR)).hand_over(), cost=1)
+        assert await spend.used() == 3
         assert await limit.used() == 0
 
     asyncio.run(main())

@@ -3,7 +3,8 @@
 use std::rc::Rc;
 
 use js_sys::Array;
-use leasehold::client::{LimitOptions, read_ttl};
+use leasehold::client::{LimitOptions, read_cost, read_ttl};
+use leasehold::limits::Amount;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -145,15 +146,29 @@ pub fn reservation_renew(reservation: u32, ttl: &JsValue, number: u32) -> Result
     Ok(call(number, Box::pin(work)))
 }
 
-/// Ends it: what it charged is given back, or stays charged. Its number is free from then on.
-#[wasm_bindgen(js_name = reservationEnd)]
-pub fn reservation_end(reservation: u32, gives_back: bool, number: u32) -> Result<u32, JsValue> {
+/// The digits of a cost.
+#[wasm_bindgen(js_name = costDigits)]
+pub fn cost_digits(cost: &JsValue) -> Result<String, JsValue> {
     entered();
+    let cost = read_cost(&value::named(cost, "cost")?).map_err(Failure::from)?;
+    Ok(cost.to_string())
+}
+
+/// Ends it: what it charged is given back, or stays charged, of which that may be only so much. Its number is free from then on.
+#[wasm_bindgen(js_name = reservationEnd)]
+pub fn reservation_end(
+    reservation: u32,
+    gives_back: bool,
+    kept: Option<String>,
+    number: u32,
+) -> Result<u32, JsValue> {
+    entered();
+    let kept = kept.map(|kept| Amount::parse(&kept)).transpose().map_err(Failure::from)?;
     let reservation = things::reservation(reservation)?;
     let work = async move {
         match gives_back {
             true => reservation.refund().await?,
-            false => reservation.commit().await?,
+            false => reservation.commit_kept(kept).await?,
         }
         Ok(Answer::Nothing)
     };

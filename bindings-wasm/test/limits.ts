@@ -217,6 +217,14 @@ export function limits(connect: () => Transport): Checks {
         }
         await fails(() => there.all.commitReservation(given), "lost");
         await fails(() => there.all.refundReservation(kept), "lost");
+        const most = async () => (await here.all.reserve(6n, { ttl })).handOver();
+        await there.all.commitReservation(await most(), 2n);
+        same(await left(), [5n, 0n]);
+        const paid = await here.all.reserve(6n, { ttl });
+        await fails(() => paid.commit(-1), "invalid_argument", /./, "cost");
+        await paid.commit("1");
+        same(await left(), [6n, 0n]);
+        await fails(() => there.all.commitReservation(kept, -1), "invalid_argument", /./, "cost");
         await fails(() => there.turned.refundReservation(kept), "invalid_argument", /another order/, "id");
         await fails(() => there.all.refundReservation(5 as never), "invalid_argument", /must be text/, "id");
       }),

@@ -470,11 +470,12 @@ class Limit:
     def wait_to_reserve(self, cost: int | str = 1, *, ttl: float, **options: Unpack[WaitOptions]) -> Reservation:
         """Waits as `wait` does until a cost can be reserved for `ttl` seconds; an outage is `StoreUnavailable`, at once."""
 
-    def commit_reservation(self, id: str) -> None:
+    def commit_reservation(self, id: str, cost: int | str | None = None) -> None:
         """Ends a reservation that was made elsewhere, by its `id`: what it charged stays charged; what it has in flight lands. Any
         process does so, of any language, by the same limits in the same order; a second time it changes nothing, for two
         minutes. Fails as `Reservation.commit`, with `Lost` if its time has passed before, when what it charged stays charged and is not
-        to be reserved anew, and with `InvalidArgument` for what is no id, or one of other limits."""
+        to be reserved anew, and with `InvalidArgument` for what is no id, or one of other limits. With a `cost` only so much stays
+        charged, as with `commit`."""
 
     def refund_reservation(self, id: str) -> None:
         """The same, where what it charged is given back, as far as it still counts; a second time it changes nothing, until its time
@@ -519,10 +520,14 @@ class Reservation:
         passed, or something it has in flight is counted no more, as after a reset or since the store lost its memory: then more may be
         in flight than is allowed. `StoreUnavailable`: it lasts as before, at least, and can be renewed again."""
 
-    def commit(self) -> None:
+    def commit(self, cost: int | str | None = None) -> None:
         """Ends it: what it charged stays charged; what it has in flight lands. `Lost` if it has ended already, or has something in
         flight and its time has passed: that counted as landed before it did, and more may have been in flight than is allowed. With
-        `StoreUnavailable` it is tried on for half a minute, and stays charged in any case."""
+        `StoreUnavailable` it is tried on for half a minute, and stays charged in any case.
+
+        With a `cost` only so much stays charged, and the rest is given back, once, as far as it still counts: for what cost less than
+        was reserved. Of limits `at_cost` stays what is theirs, and never more than was reserved. After `StoreUnavailable` all of it may
+        stay charged; where the store lost its memory meanwhile all of it does, and that is no error."""
 
     def refund(self) -> None:
         """Ends it: what it charged is given back, as far as it still counts. `Lost` if it has ended already, its time has passed, or the

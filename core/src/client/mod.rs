@@ -29,7 +29,9 @@ pub use builders::{LimitBuilder, Wait};
 pub use builders::{Select, TokensBuilder};
 pub use leasehold::{Leasehold, OpenOptions, SeedConfig, Target};
 #[cfg(feature = "limits")]
-pub use limits::{Limit, LimitAnswer, LimitKind, LimitOptions, Outage, Reservation, Said, WaitOptions};
+pub use limits::{
+    Limit, LimitAnswer, LimitKind, LimitOptions, Outage, Reservation, Said, WaitOptions, read_cost,
+};
 pub use lock::holding::loss_only;
 pub use lock::locked::Locked;
 pub use lock::quorum::{MAX_SERVERS, Quorum};

@@ -189,8 +189,9 @@ impl Ledger {
 
     fn replied(&mut self, sight: &mut Sight<'_>, act: Act, charges: &[Charged<'_>]) -> Reply {
         match act {
-            Act::Commit { id } => Reply::Settled(self.settle(sight, charges, id, false)),
-            Act::GiveBack { id } => Reply::Settled(self.settle(sight, charges, id, true)),
+            Act::Commit { id } | Act::Keep { id } | Act::GiveBack { id } => {
+                Reply::Settled(self.settle(sight, charges, act, id))
+            }
             Act::Renew { id, ttl } => Reply::Settled(self.renew(sight, charges, id, ttl)),
             _ => self.judged(sight, &act, charges).map_or(Reply::Settled(Settlement::Gone), Reply::Judged),
         }
@@ -222,7 +223,7 @@ impl Ledger {
                 let nothing = charges.iter().map(|charge| Charged { cost: Amount::ZERO, ..*charge });
                 self.take(sight, &nothing.collect::<Vec<_>>(), Charging::Not, None)
             }
-            Act::Commit { .. } | Act::GiveBack { .. } | Act::Renew { .. } => return None,
+            Act::Commit { .. } | Act::Keep { .. } | Act::GiveBack { .. } | Act::Renew { .. } => return None,
         })
     }
 
@@ -331,29 +332,28 @@ impl Ledger {
         verdict(judged.into_iter())
     }
 
-    fn settle(
-        &mut self,
-        sight: &mut Sight<'_>,
-        charges: &[Charged<'_>],
-        id: u128,
-        given_back: bool,
-    ) -> Settlement {
+    fn settle(&mut self, sight: &mut Sight<'_>, charges: &[Charged<'_>], act: Act, id: u128) -> Settlement {
         let parts = match self.pending(sight.wall, charges, id) {
             Ok(parts) => parts,
             Err(ended) => return ended,
         };
+        let given_back = matches!(act, Act::GiveBack { .. });
         let mut state = if given_back { State::GivenBack } else { State::Committed };
         for (charge, part) in charges.iter().zip(parts) {
-            if given_back || charge.term.rule().letter() == 'f' {
-                let mut draft = self.draft(sight, charge);
-                match (draft.is_of(part.epoch), draft.forgot_since(part.mark)) {
-                    (true, false) => draft.give_back(part.cost, part.mark),
-                    // It stays charged: who asks once more is not to hear that it was given back.
-                    (true, true) if !part.cost.is_zero() => state = State::Committed,
-                    _ => {}
-                }
-                self.write(charge.term.key(), &mut draft);
+            let flies = charge.term.rule().letter() == 'f';
+            let kept = match act {
+                Act::Keep { .. } if !flies => charge.cost,
+                Act::Commit { .. } if !flies => continue,
+                _ => Amount::ZERO,
+            };
+            let (mut draft, back) = (self.draft(sight, charge), part.cost.saturating_sub(kept));
+            match (draft.is_of(part.epoch), draft.forgot_since(part.mark)) {
+                (true, false) => draft.give_back(back, part.mark),
+                // It stays charged: who asks once more is not to hear that it was given back.
+                (true, true) if !back.is_zero() => state = State::Committed,
+                _ => {}
             }
+            self.write(charge.term.key(), &mut draft);
         }
         self.end(sight.wall, id, state);
         if given_back && state == State::Committed { Settlement::Gone } else { Settlement::Done }

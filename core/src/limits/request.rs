@@ -19,7 +19,7 @@ impl Request {
         let frees = |charge: &&Charge| match self.act {
             Act::Take | Act::Peek | Act::Reserve { .. } | Act::Renew { .. } => false,
             Act::Commit { .. } => matches!(charge.rule, Rule::InFlight { .. }),
-            Act::GiveBack { .. } | Act::Refund | Act::Reset => true,
+            Act::Keep { .. } | Act::GiveBack { .. } | Act::Refund | Act::Reset => true,
         };
         self.charges.iter().filter(frees).map(|charge| &charge.limit)
     }
@@ -81,6 +81,12 @@ pub enum Act {
     },
     /// Ends a reservation: what it charged stays charged, and is in flight no longer.
     Commit {
+        /// The reservation.
+        id: u128,
+    },
+    /// Ends a reservation that charged more than is needed: of each limit so much stays charged as the request says, and the rest is
+    /// given back, as far as it still counts. What is in flight is so no longer.
+    Keep {
         /// The reservation.
         id: u128,
     },

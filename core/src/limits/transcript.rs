@@ -125,6 +125,7 @@ fn request(value: &Value) -> Result<Request> {
         },
         "renew" => Act::Renew { id: id(&mut keys)?, ttl: needed(keys.take("ttl", number)?, "ttl")? },
         "commit" => Act::Commit { id: id(&mut keys)? },
+        "keep" => Act::Keep { id: id(&mut keys)? },
         "give_back" => Act::GiveBack { id: id(&mut keys)? },
         other => return Err(unknown("request", other)),
     };

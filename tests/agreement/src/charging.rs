@@ -197,9 +197,15 @@ impl Charging {
                 if self.random.once_in(20) {
                     charges.pop();
                 }
-                match self.random.below(4) {
+                match self.random.below(5) {
                     0 => Act::Commit { id },
                     1 => Act::GiveBack { id },
+                    2 => {
+                        for charge in &mut charges {
+                            charge.cost = self.cost(charge.rule);
+                        }
+                        Act::Keep { id }
+                    }
                     _ => Act::Renew { id, ttl: self.duration().max(1) },
                 }
             }

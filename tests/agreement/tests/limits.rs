@@ -306,9 +306,10 @@ fn waits<T: Transport>(transport: &T, seed: u64, goes_back: bool, set_wall: impl
                     let at = random.below(flying.len() as u64) as usize;
                     let (id, reserved) = flying[at].clone();
                     charges = reserved;
-                    let act = match random.below(4) {
+                    let act = match random.below(5) {
                         0 => Act::Commit { id },
                         1 => Act::GiveBack { id },
+                        2 => Act::Keep { id },
                         _ => Act::Renew { id, ttl: 1 + random.below(2 * SECOND) },
                     };
                     if !matches!(act, Act::Renew { .. }) {

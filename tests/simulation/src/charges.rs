@@ -72,6 +72,11 @@ pub enum Action {
         /// How long it lasts from now on, at least.
         ttl: u64,
     },
+    /// A reservation ends, of which so much stays charged as is said.
+    Keep {
+        /// The reservation.
+        id: String,
+    },
     /// A reservation ends.
     Settle {
         /// The reservation.
@@ -272,10 +277,13 @@ impl SentCharges {
                     Action::Reserve { id, ttl, waits }
                 }
                 "renew" => Action::Renew { id: words.key(), ttl: words.number() as u64 },
-                "commit" | "return" => {
+                "commit" | "keep" | "return" => {
                     let id = words.key();
                     words.number();
-                    Action::Settle { id, back: what == "return" }
+                    match what.as_str() {
+                        "keep" => Action::Keep { id },
+                        _ => Action::Settle { id, back: what == "return" },
+                    }
                 }
                 other => panic!("the request {other:?} is not known to the simulation"),
             };
@@ -371,6 +379,7 @@ pub fn of_memory(now: u64, request: &Request, reply: &Reply) -> Charging {
         Act::Reserve { id, ttl, .. } => Action::Reserve { id: named(id), ttl, waits: None },
         Act::Renew { id, ttl } => Action::Renew { id: named(id), ttl },
         Act::Commit { id } => Action::Settle { id: named(id), back: false },
+        Act::Keep { id } => Action::Keep { id: named(id) },
         Act::GiveBack { id } => Action::Settle { id: named(id), back: true },
     };
     let word = match *reply {

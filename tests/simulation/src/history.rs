@@ -71,6 +71,8 @@ pub enum What {
         call: u64,
         /// Whether it is given back.
         back: bool,
+        /// How much of it stays charged, if not all.
+        stays: Option<u64>,
     },
     /// It was told what became of that.
     ReservationEnded {

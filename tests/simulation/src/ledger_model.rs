@@ -126,7 +126,8 @@ impl LedgerModel {
     fn deed(&mut self, wall: u64, deed: &Deed) -> Result<(), Breach> {
         let costs = &deed.costs;
         match &deed.act {
-            Action::Settle { id, back } => self.settle(wall, id, *back, deed),
+            Action::Keep { id } => self.settle(wall, id, |cost| Some(cost.cost), false, deed),
+            Action::Settle { id, back } => self.settle(wall, id, |_| back.then_some(0), *back, deed),
             Action::Renew { id, ttl } => self.renew(wall, id, *ttl, deed),
             Action::Reset => {
                 for cost in costs {
@@ -274,7 +275,15 @@ impl LedgerModel {
         told(id, deed, &Word::Settled)
     }
 
-    fn settle(&mut self, wall: u64, id: &str, back: bool, deed: &Deed) -> Result<(), Breach> {
+    /// What is given back, if anything is, is all but what stays charged.
+    fn settle(
+        &mut self,
+        wall: u64,
+        id: &str,
+        stays: impl Fn(&Cost) -> Option<u128>,
+        back: bool,
+        deed: &Deed,
+    ) -> Result<(), Breach> {
         let parts = match self.pending(wall, id) {
             Err(due) => return told(id, deed, &due),
             Ok(parts) => parts,
@@ -282,11 +291,13 @@ impl LedgerModel {
         let mut all_back = back;
         for (cost, (_, part)) in deed.costs.iter().zip(parts) {
             // What is in flight lands in any case.
-            if back || cost.kind == Kind::InFlight {
+            let stays = if cost.kind == Kind::InFlight { Some(0) } else { stays(cost) };
+            if let Some(stays) = stays {
                 let costs = std::slice::from_ref(cost);
                 let mut sights = self.sights(wall, costs);
                 // What ended with its period, and what was found to be nothing, is forgotten by now.
                 let known = part.filter(|_| self.is_reserved(id, cost));
+                let known = known.map(|(mark, amount)| (mark, amount.saturating_sub(stays)));
                 let reservation = self.reservations.get(id);
                 let before = reservation.is_some_and(|reservation| reservation.before.contains(&key(cost)));
                 all_back &= !before || known.is_none_or(|(_, amount)| amount == 0);

@@ -121,6 +121,8 @@ struct Call {
     lasts: Instant,
     /// When its reservation began to be ended, and whether to give it back.
     settling: Option<(Instant, bool)>,
+    /// How much of it stays charged, if not all.
+    stays: Option<u64>,
     /// Whether it was given back.
     back: bool,
 }
@@ -191,13 +193,16 @@ impl LimitCalls {
                     self.refunds.push((at, cost.limit.clone()));
                     self.windows.refunded(at, cost);
                 }
-                Action::Settle { id, back: true } if deed.word == Word::Settled => {
+                Action::Keep { id } | Action::Settle { id, back: true } if deed.word == Word::Settled => {
                     // What was given back by somebody else is given back once more: whoever gives back what was not
                     // reserved is trusted. What was forgotten at a reset is not.
                     let since = self.reserved.get(id).copied().unwrap_or(0);
                     if self.refunds.iter().any(|(when, limit)| *when >= since && *limit == cost.limit) {
                         self.refunds.push((at, cost.limit.clone()));
-                        self.windows.refunded(at, cost);
+                        // Of what is kept in part nothing is said of the rest.
+                        let keeps = matches!(deed.act, Action::Keep { .. });
+                        let most = Cost { cost: cost.max, ..cost.clone() };
+                        self.windows.refunded(at, if keeps { &most } else { cost });
                     }
                 }
                 Action::Reset => {
@@ -300,6 +305,7 @@ impl LimitCalls {
             renewed: None,
             lasts: at + ask.ttl,
             settling: None,
+            stays: None,
             back: false,
         };
         self.calls.insert(number, call);
@@ -494,10 +500,11 @@ impl LimitCalls {
         Ok(())
     }
 
-    /// The caller ends what it reserved.
-    pub fn settles(&mut self, at: Instant, number: u64, back: bool) {
+    /// The caller ends what it reserved, of which so much stays charged, if not all.
+    pub fn settles(&mut self, at: Instant, number: u64, back: bool, stays: Option<u64>) {
         if let Some(call) = self.calls.get_mut(&number) {
             call.settling = Some((at, back));
+            call.stays = stays;
         }
     }
 
@@ -512,7 +519,7 @@ impl LimitCalls {
         let Some(call) = self.calls.get(&number) else { return Ok(()) };
         let Some((began, back)) = call.settling else { return Ok(()) };
         // What stays charged says nothing of what was refused.
-        for cost in call.ask.costs.iter().filter(|_| back) {
+        for cost in call.ask.costs.iter().filter(|_| back || call.stays.is_some()) {
             self.restored.insert((process, cost.limit.clone()), began);
         }
         let forgot = self.losses.iter().any(|lost| *lost >= call.began);
@@ -547,10 +554,14 @@ impl LimitCalls {
             if let (true, true, false, Some((ended, _))) = (told, charges, given, &call.end) {
                 let known = call.charged.last().map(|(when, _)| (*when, *when));
                 let (from, to) = known.unwrap_or((call.began, *ended));
-                call.ask.costs.iter().for_each(|cost| self.windows.allowed(from, to, cost));
+                let stays = call.stays.map_or(u128::MAX, u128::from);
+                let costs = call.ask.costs.iter();
+                let costs: Vec<_> =
+                    costs.map(|cost| Cost { cost: cost.cost.min(stays), ..cost.clone() }).collect();
+                costs.iter().for_each(|cost| self.windows.allowed(from, to, cost));
                 let life = lives.entry(call.process).or_insert_with(|| self.windows.of_one_that_remembers());
                 let of_money = |cost: &&Cost| matches!(cost.kind, Kind::Lifetime | Kind::Budget);
-                call.ask.costs.iter().filter(of_money).for_each(|cost| life.allowed(from, to, cost));
+                costs.iter().filter(of_money).for_each(|cost| life.allowed(from, to, cost));
             }
         }
         self.windows.judge()?;

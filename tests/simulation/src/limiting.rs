@@ -174,13 +174,18 @@ impl<S: LimitStore> Member<S> {
             return;
         }
         let back = way > 5;
-        record(What::ReservationEnds { call, back });
+        // It cost less than was reserved.
+        let stays = (way == 5).then(|| rng.below(4));
+        record(What::ReservationEnds { call, back, stays });
         let ended = match way {
             1..=2 => {
                 site.census.count("reservation dropped");
                 return;
             }
-            3..=5 => reservation.commit().await,
+            3..=5 => match stays {
+                Some(cost) => reservation.commit_at(cost).await,
+                None => reservation.commit().await,
+            },
             6..=7 => reservation.refund().await,
             _ => {
                 let id = reservation.hand_over();
@@ -192,6 +197,7 @@ impl<S: LimitStore> Member<S> {
         };
         let error = ended.err().map(|error| error.code().as_str().to_owned());
         site.census.count(match (back, &error) {
+            (false, None) if stays.is_some() => "reservation committed in part",
             (false, None) => "reservation committed",
             (false, Some(_)) => "reservation committed late",
             (true, None) => "reservation given back",

@@ -143,7 +143,7 @@ const KINDS_OF_ROBBERIES: [&str; 12] = [
 const TWO_AT_ONCE: &str = "two hold a name";
 
 /// The same of worlds in which limits are charged.
-const KINDS_OF_LIMITS: [&str; 26] = [
+const KINDS_OF_LIMITS: [&str; 27] = [
     "clock set back",
     "clock set forward",
     "crash",
@@ -160,6 +160,7 @@ const KINDS_OF_LIMITS: [&str; 26] = [
     "limit waited for in vain",
     "promotion",
     "reservation committed",
+    "reservation committed in part",
     "reservation committed late",
     "reservation dropped",
     "reservation given back",

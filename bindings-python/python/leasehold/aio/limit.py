@@ -100,12 +100,13 @@ class Limit(Face[_leasehold.Limit]):
 
         return Acquiring(wait_to_reserve())
 
-    async def commit_reservation(self, id: str) -> None:
+    async def commit_reservation(self, id: str, cost: int | str | None = None) -> None:
         """Ends a reservation that was made elsewhere, by its `id`: what it charged stays charged; what it has in flight lands. Any
         process does so, of any language, by the same limits in the same order; a second time it changes nothing, for two
         minutes. Fails as `Reservation.commit`, with `Lost` if its time has passed before, when what it charged stays charged and is not
-        to be reserved anew, and with `InvalidArgument` for what is no id, or one of other limits."""
-        await call(self._core.commit_reservation, id)
+        to be reserved anew, and with `InvalidArgument` for what is no id, or one of other limits. With a `cost` only so much stays
+        charged, as with `commit`."""
+        await call(self._core.commit_reservation, id, cost)
 
     async def refund_reservation(self, id: str) -> None:
         """The same, where what it charged is given back, as far as it still counts; a second time it changes nothing, until its time
@@ -160,11 +161,15 @@ class Reservation(Held[_leasehold.Reservation]):
         in flight than is allowed. `StoreUnavailable`: it lasts as before, at least, and can be renewed again."""
         await call(self._core.renew, ttl)
 
-    async def commit(self) -> None:
+    async def commit(self, cost: int | str | None = None) -> None:
         """Ends it: what it charged stays charged; what it has in flight lands. `Lost` if it has ended already, or has something in
         flight and its time has passed: that counted as landed before it did, and more may have been in flight than is allowed. With
-        `StoreUnavailable` it is tried on for half a minute, and stays charged in any case."""
-        await call(self._core.commit)
+        `StoreUnavailable` it is tried on for half a minute, and stays charged in any case.
+
+        With a `cost` only so much stays charged, and the rest is given back, once, as far as it still counts: for what cost less than
+        was reserved. Of limits `at_cost` stays what is theirs, and never more than was reserved. After `StoreUnavailable` all of it may
+        stay charged; where the store lost its memory meanwhile all of it does, and that is no error."""
+        await call(self._core.commit, cost)
 
     async def refund(self) -> None:
         """Ends it: what it charged is given back, as far as it still counts. `Lost` if it has ended already, its time has passed, or the

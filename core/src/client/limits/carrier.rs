@@ -411,7 +411,11 @@ impl<R: Runtime> Carrier<R> {
     fn doubt(self: &Arc<Self>, parcels: Vec<Parcel>, forgotten: bool) -> Vec<Parcel> {
         let (again, once): (Vec<_>, Vec<_>) =
             parcels.into_iter().partition(|parcel| match parcel.request.act {
-                Act::Peek | Act::Renew { .. } | Act::Commit { .. } | Act::GiveBack { .. } => true,
+                Act::Peek
+                | Act::Renew { .. }
+                | Act::Commit { .. }
+                | Act::Keep { .. }
+                | Act::GiveBack { .. } => true,
                 Act::Refund => false,
                 _ => !forgotten,
             });

@@ -263,6 +263,14 @@ impl<R: Runtime> Limit<R> {
         self.reserved(id)?.commit().await
     }
 
+    /// The same, where only so much stays charged, and the rest is given back, once, as far as it still counts.
+    ///
+    /// # Errors
+    /// As [`Reservation::commit_at`]; and as [`Self::commit_reservation`].
+    pub async fn commit_reservation_at(&self, id: &str, cost: impl Into<Amount>) -> Result<()> {
+        self.reserved(id)?.commit_at(cost).await
+    }
+
     /// The same, where what it charged is given back, as far as it still counts; a second time it changes nothing, until its time has
     /// passed.
     ///
@@ -290,7 +298,7 @@ impl<R: Runtime> Limit<R> {
         // What it cost the store knows.
         let charges = self.charges_to_restore(Amount::ZERO);
         let id = reservation_id::read(id, &charges)?;
-        Ok(Reservation::elsewhere(self.scope.clone(), id, charges))
+        Ok(Reservation::elsewhere(self.scope.clone(), id, charges, self.own()))
     }
 
     /// The same for so many microseconds, for a caller that has `waited`, if it waits.
@@ -304,7 +312,8 @@ impl<R: Runtime> Limit<R> {
         let cost = cost.into();
         let charges = self.charges(cost);
         let Some(scope) = &self.scope else {
-            return Ok(Ok(Reservation::new(None, 0, charges, LimitAnswer::unbound(Said::Store), ttl, ttl)));
+            let answer = LimitAnswer::unbound(Said::Store);
+            return Ok(Ok(Reservation::new(None, 0, charges, Vec::new(), answer, ttl, ttl)));
         };
         scope.check_open()?;
         let id = scope.runtime().random_id();
@@ -321,7 +330,7 @@ impl<R: Runtime> Limit<R> {
         if !answer.allowed {
             return Ok(Err(answer));
         }
-        let reserved = Reservation::new(Some(scope.clone()), id, charges, answer, ttl, until);
+        let reserved = Reservation::new(Some(scope.clone()), id, charges, self.own(), answer, ttl, until);
         // What arrives with little left would be over before it is used, as with a lease; here without what clocks may differ
         // by, which is more than all of a brief one.
         if took > ttl - ttl / 4 {
@@ -490,7 +499,11 @@ impl<R: Runtime> Limit<R> {
             return self.reserve_for(cost, ttl, Some(waited)).await;
         }
         let answer = self.judge(Act::Take, cost).await?;
-        Ok(if answer.allowed { Ok(Reservation::new(None, 0, Vec::new(), answer, 0, 0)) } else { Err(answer) })
+        Ok(if answer.allowed {
+            Ok(Reservation::new(None, 0, Vec::new(), Vec::new(), answer, 0, 0))
+        } else {
+            Err(answer)
+        })
     }
 
     async fn judge(&self, act: Act, cost: Amount) -> Result<LimitAnswer> {
@@ -547,6 +560,11 @@ impl<R: Runtime> Limit<R> {
     fn charges(&self, cost: Amount) -> Vec<Charge> {
         let charge = |part: &Part| Charge { open: part.is_open(), ..Charge::from(&part.charged(cost)) };
         self.parts.iter().map(charge).collect()
+    }
+
+    /// What each charges whatever the cost is, if it does.
+    fn own(&self) -> Vec<Option<Amount>> {
+        self.parts.iter().map(|part| part.cost).collect()
     }
 
     /// The same of what is to be given back or forgotten, also where nothing can be taken by now.

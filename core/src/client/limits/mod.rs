@@ -27,3 +27,4 @@ pub use limit::Limit;
 pub use options::{LimitKind, LimitOptions, Outage, WaitOptions};
 pub use reservation::Reservation;
 pub(super) use scope::{OpenedScope, Scope, open};
+pub use verbs::read_cost;

@@ -16,7 +16,7 @@ use crate::Micros;
 use crate::client::builders::micros;
 use crate::client::pool::in_time;
 use crate::error::{Code, Error, Result};
-use crate::limits::{Act, Charge, MAX_RESERVATION, Rule, Settlement};
+use crate::limits::{Act, Amount, Charge, MAX_RESERVATION, Rule, Settlement};
 use crate::runtime::Runtime;
 
 /// What was taken of limits and can be given back once, until its time has passed. Dropped, it is as committed: what it
@@ -27,6 +27,8 @@ pub struct Reservation<R: Runtime> {
     scope: Option<Arc<Scope<R>>>,
     id: u128,
     charges: Vec<Charge>,
+    /// What each limit charges whatever the cost is, if it does.
+    own: Vec<Option<Amount>>,
     answer: LimitAnswer,
     /// How long it was reserved for.
     ttl: Micros,
@@ -47,17 +49,23 @@ impl<R: Runtime> Reservation<R> {
         scope: Option<Arc<Scope<R>>>,
         id: u128,
         charges: Vec<Charge>,
+        own: Vec<Option<Amount>>,
         answer: LimitAnswer,
         ttl: Micros,
         until: Micros,
     ) -> Self {
         let until = Arc::new(AtomicU64::new(until.max(LOST + 1)));
-        Reservation { scope, id, charges, answer, ttl, until }
+        Reservation { scope, id, charges, own, answer, ttl, until }
     }
 
     /// One that was made elsewhere: nobody here knows when its time has passed.
-    pub(super) fn elsewhere(scope: Option<Arc<Scope<R>>>, id: u128, charges: Vec<Charge>) -> Self {
-        Self::new(scope, id, charges, LimitAnswer::unbound(Said::Store), 0, Micros::MAX)
+    pub(super) fn elsewhere(
+        scope: Option<Arc<Scope<R>>>,
+        id: u128,
+        charges: Vec<Charge>,
+        own: Vec<Option<Amount>>,
+    ) -> Self {
+        Self::new(scope, id, charges, own, LimitAnswer::unbound(Said::Store), 0, Micros::MAX)
     }
 
     /// By which any process can prolong or end it, of the same limits in the same order:
@@ -168,11 +176,31 @@ impl<R: Runtime> Reservation<R> {
     /// `lost` if it has something in flight and its time has passed, or the store lost its memory meanwhile: that counted as landed
     /// before it did, and more may have been in flight than is allowed; or if it was given back elsewhere. `store_unavailable`: it
     /// is tried on for half a minute, and what was charged stays so in any case.
-    pub async fn commit(mut self) -> Result<()> {
+    pub async fn commit(self) -> Result<()> {
+        let act = Act::Commit { id: self.id };
+        self.conclude(act).await
+    }
+
+    /// The same of one that cost less than was reserved: so much stays charged, and the rest is given back, once, as far as it still
+    /// counts. Of limits [`at_cost`](super::Limit::at_cost) stays what is theirs, and never more than was reserved.
+    ///
+    /// # Errors
+    /// As [`Self::commit`]; after `store_unavailable` all of it may stay charged. Where the store lost its memory meanwhile all of it
+    /// does, and that is no error.
+    pub async fn commit_at(mut self, cost: impl Into<Amount>) -> Result<()> {
+        let cost = cost.into();
+        for (charge, own) in self.charges.iter_mut().zip(&self.own) {
+            charge.cost = own.unwrap_or(cost);
+        }
+        let act = Act::Keep { id: self.id };
+        self.conclude(act).await
+    }
+
+    async fn conclude(mut self, act: Act) -> Result<()> {
         // That it was in flight for too long is known without a store that says so.
         let is_over = self.flies() && self.remaining_micros() == 0;
         let has_passed = self.has_passed();
-        let settled = match self.settle(Act::Commit { id: self.id }).await {
+        let settled = match self.settle(act).await {
             Err(error) if is_over && error.code() == Code::StoreUnavailable => Settlement::Gone,
             settled => settled?,
         };

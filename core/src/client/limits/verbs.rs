@@ -21,7 +21,7 @@ impl<R: Runtime> Limit<R> {
 
     /// Asks by the name of a method that waits for nothing but the store: `take`, `increment`, `increment_or_fail`, `peek`,
     /// `exceeded`, `limit_exceeded`, `remaining`, `used`, `refund`, `decrement`, `reset`; and, of an id for a cost,
-    /// `commit_reservation`, `refund_reservation`. Amounts come back as digits, and answers as [`LimitAnswer::to_value`].
+    /// `commit_reservation` (of an id, or of a list of it and what stays charged), `refund_reservation`. Amounts come back as digits, and answers as [`LimitAnswer::to_value`].
     ///
     /// # Errors
     /// As the method; `invalid_argument` naming `cost`, or `id`.
@@ -29,7 +29,7 @@ impl<R: Runtime> Limit<R> {
     pub async fn ask(&self, verb: &str, cost: &Value, unit: Unit) -> Result<Value> {
         let id = || cost.as_text().map_err(|error| error.within("id"));
         match verb {
-            "commit_reservation" => return Ok(self.commit_reservation(id()?).await?.into()),
+            "commit_reservation" => return Ok(self.commit_reservation_by(cost).await?.into()),
             "refund_reservation" => return Ok(self.refund_reservation(id()?).await?.into()),
             _ => {}
         }
@@ -49,6 +49,18 @@ impl<R: Runtime> Limit<R> {
             _ => return Err(Error::new(Code::Internal, "no limit has this verb; report this as a bug")),
         };
         Ok(told)
+    }
+
+    /// [`Limit::commit_reservation`] of an id, or [`Limit::commit_reservation_at`] of a list of it and a cost.
+    async fn commit_reservation_by(&self, what: &Value) -> Result<()> {
+        let text = |id: &Value| id.as_text().map(str::to_owned).map_err(|error| error.within("id"));
+        match what {
+            Value::List(parts) if let [id, cost] = parts.as_slice() => {
+                let (id, cost) = (text(id)?, read_cost(cost)?);
+                self.commit_reservation_at(&id, cost).await
+            }
+            id => self.commit_reservation(&text(id)?).await,
+        }
     }
 
     /// [`Limit::renew_reservation`] of what a language gives.
@@ -114,6 +126,18 @@ impl<R: Runtime> Limit<R> {
 }
 
 impl<R: Runtime> Reservation<R> {
+    /// [`Reservation::commit_at`], if it is said what stays charged, or [`Reservation::commit`].
+    ///
+    /// # Errors
+    /// As these.
+    #[doc(hidden)]
+    pub async fn commit_kept(self, kept: Option<Amount>) -> Result<()> {
+        match kept {
+            Some(cost) => self.commit_at(cost).await,
+            None => self.commit().await,
+        }
+    }
+
     /// Its [`LimitAnswer::to_value`], with its `id`.
     #[doc(hidden)]
     #[must_use]
@@ -159,7 +183,12 @@ fn needed_ttl(ttl: &Value, unit: Unit) -> Result<Micros> {
     read_ttl(ttl, unit)?.ok_or_else(|| Error::invalid("ttl", "is missing"))
 }
 
-fn read_cost(cost: &Value) -> Result<Amount> {
+/// A cost, as a language gives it.
+///
+/// # Errors
+/// `invalid_argument` naming `cost`.
+#[doc(hidden)]
+pub fn read_cost(cost: &Value) -> Result<Amount> {
     Amount::read(cost).map_err(|error| error.within("cost"))
 }
 

@@ -360,6 +360,43 @@ proptest! {
         }
     }
 
+    // Of what is kept in part the rest is given back as if it had been reserved beside it.
+    #[test]
+    fn what_is_kept_of_one_is_what_is_committed_of_two(
+        (max, period) in rates(), steps in steps(), when in 0..10usize, later in 0..40usize,
+        kept in 0..=120u64, shares in prop::collection::vec(prop_oneof![Just(100u64), 1..=100u64], 60),
+    ) {
+        for at in 0..3 {
+            let kind = |max: u64| super::scene::rates(max, period)[at];
+            let (mut one, mut two) = (Scene::new(), Scene::new());
+            let (all, ttl, mut pending) = (part(max, 40, 100, 1), 10 * period + SECOND, false);
+            let kept = part(all, kept, 100, 1);
+            let (stays, rest) = (kept.min(all), all.saturating_sub(kept));
+            for (at, (&(pass, cost, odd), share)) in steps.iter().zip(&shares).enumerate() {
+                let rule = kind(part(max, *share, 100, 1));
+                let of = |cost| [charge("a", rule, cost)];
+                let reserve = |id| Act::Reserve { id, ttl, waited: None };
+                let time = part(period, pass, 1_000, 1) + u64::from(odd);
+                one.pass(time);
+                two.pass(time);
+                if at == when {
+                    pending = one.judge(reserve(1), &of(all)).allowed;
+                    if pending {
+                        let both = [two.judge(reserve(2), &of(stays)).allowed, two.judge(reserve(3), &of(rest)).allowed];
+                        prop_assert_eq!(both, [true, true]);
+                    }
+                }
+                if pending && at == when + later {
+                    one.settle(Act::Keep { id: 1 }, &of(kept));
+                    two.settle(Act::GiveBack { id: 3 }, &of(rest));
+                    two.settle(Act::Commit { id: 2 }, &of(stays));
+                }
+                let cost = part(max, cost, 200, 1);
+                prop_assert_eq!(one.take(rule, cost), two.take(rule, cost), "{:?}", rule);
+            }
+        }
+    }
+
     // Given back is what was reserved less what has been refilled since, to the microsecond, whatever maxima are asked with; and
     // nothing once nothing was used.
     #[test]

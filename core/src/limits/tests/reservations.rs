@@ -34,6 +34,40 @@ fn it_is_given_back_exactly_once() {
     assert_eq!((left(&mut scene, 0), left(&mut scene, 1)), (6u64.into(), 2u64.into()));
 }
 
+// The rest of what cost less than was reserved stayed charged, or was given back by a refund that nobody could tell from a second one.
+#[test]
+fn so_much_of_it_stays_charged_as_is_said() {
+    let rules = [
+        Rule::Refill { max: 10, period: HOUR },
+        Rule::Gcra { max: 10, period: HOUR, burst: 10 },
+        Rule::Rolling { max: 10, period: HOUR },
+        Rule::Budget { max: 10u64.into(), period: DAY, offset: 0 },
+        Rule::Lifetime { max: 10u64.into() },
+        Rule::InFlight { max: 10 },
+    ];
+    for rule in rules {
+        for (kept, left) in [(0, 10), (3, 7), (8, 2), (9, 2), (u64::MAX, 2u64)] {
+            let (mut scene, flies) = (Scene::new(), matches!(rule, Rule::InFlight { .. }));
+            let of = |cost| [charge("spend", rule, cost)];
+            assert!(scene.judge(Act::Reserve { id: 1, ttl: HOUR, waited: None }, &of(8)).allowed);
+            for settled in [Settlement::Done, Settlement::Before { given_back: false }] {
+                assert_eq!(scene.settle(Act::Keep { id: 1 }, &of(kept)), settled);
+                // What is in flight lands.
+                let left: u64 = if flies { 10 } else { left };
+                assert_eq!(scene.judge(Act::Peek, &of(0)).remaining, left.into(), "{rule:?}, {kept} kept");
+            }
+            assert_eq!(
+                scene.settle(Act::GiveBack { id: 1 }, &of(8)),
+                Settlement::Before { given_back: false }
+            );
+        }
+    }
+    let mut scene = Scene::new();
+    assert!(scene.judge(Act::Reserve { id: 1, ttl: SECOND, waited: None }, &group()).allowed);
+    assert_eq!(scene.pass(SECOND).settle(Act::Keep { id: 1 }, &group()), Settlement::Gone);
+    assert_eq!(scene.settle(Act::Keep { id: 2 }, &group()), Settlement::Gone);
+}
+
 // Each was kept for its whole time to live, which can be a week.
 #[test]
 fn how_one_ended_is_forgotten_when_nobody_can_ask_for_it_any_more() {

@@ -38,7 +38,7 @@ impl Scene {
     }
 
     pub fn ask(&mut self, act: Act, charges: &[Charge]) -> Reply {
-        if matches!(act, Act::Commit { .. } | Act::GiveBack { .. } | Act::Renew { .. }) {
+        if matches!(act, Act::Commit { .. } | Act::Keep { .. } | Act::GiveBack { .. } | Act::Renew { .. }) {
             return self.ledger.apply_one(self.wall, &Request { act, charges: charges.to_vec() });
         }
         let named = |charge: &Charge| Term::new(charge.limit.clone(), charge.rule);

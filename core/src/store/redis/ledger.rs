@@ -150,6 +150,7 @@ impl Words<'_> {
             Act::Reserve { id, ttl, waited: Some(_) } => ("wait", Some((id, ttl))),
             Act::Renew { id, ttl } => ("renew", Some((id, ttl))),
             Act::Commit { id } => ("commit", Some((id, 0))),
+            Act::Keep { id } => ("keep", Some((id, 0))),
             Act::GiveBack { id } => ("return", Some((id, 0))),
         };
         self.words.push(what.to_owned());

@@ -135,6 +135,23 @@ pub fn reservations() -> Tally {
         told.pass(SECOND).look(&low);
         told.ask(request("refund", [charge("a", &low, 2)]));
     }
+    // Of what is kept in part the rest is given back, and what is in flight lands.
+    for (kind, id) in kinds.iter().chain([&open]).zip(500..) {
+        let limit = |cost: u64| [charge("c", kind, cost)];
+        for (kept, id) in [(3, 10 * id), (9, 10 * id + 1)] {
+            let most = if *kind == open { 2 } else { 8 };
+            told.pass(100 * SECOND).ask(reserve(id, HOUR, limit(most)));
+            told.pass(SECOND);
+            assert_eq!(told.ask(settle("keep", id, limit(kept)))["reply"], "settled");
+            assert_eq!(told.ask(settle("keep", id, limit(0)))["reply"], "before");
+            told.ask(request("peek", limit(0)));
+            told.ask(request("reset", limit(0)));
+        }
+    }
+    assert_eq!(told.ask(reserve(9, HOUR, both(4)))["reply"], "allowed");
+    assert_eq!(told.ask(settle("keep", 9, both(1)))["reply"], "settled");
+    told.ask(request("peek", both(0)));
+    assert_eq!(told.ask(settle("keep", 7, both(1)))["reply"], "gone");
     // Where it was charged: what was taken before leaves the window, whoever reserves and gives back.
     let rolling = rule("rolling", 10, 10 * SECOND);
     let limit = |cost: u64| [charge("b", &rolling, cost)];

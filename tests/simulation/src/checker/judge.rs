@@ -149,7 +149,9 @@ impl<'a> Judge<'a> {
             What::ReservationRenewed { call, tagged, ttl, error } => {
                 self.limit_calls.renewed(at, *call, *tagged, *ttl, error.as_deref())?;
             }
-            What::ReservationEnds { call, back } => self.limit_calls.settles(at, *call, *back),
+            What::ReservationEnds { call, back, stays } => {
+                self.limit_calls.settles(at, *call, *back, *stays);
+            }
             What::ReservationEnded { call, tagged, error } => {
                 self.limit_calls.settled(process, *call, *tagged, error.as_deref())?;
             }

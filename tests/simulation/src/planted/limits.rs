@@ -4,7 +4,7 @@ use super::PlantedFault::Limits;
 use super::{Planted, PlantedFault};
 
 /// Those that are found in worlds in which limits are charged.
-pub const OF_LIMITS: [Planted; 44] = [
+pub const OF_LIMITS: [Planted; 46] = [
     Planted {
         name: "doubled envelope charged twice",
         fault: Limits(&[("if sequence <= last and", "if sequence < last and")]),
@@ -26,6 +26,17 @@ pub const OF_LIMITS: [Planted; 44] = [
     Planted {
         name: "reservation given back twice",
         fault: Limits(&[("elseif state ~= 'p' then", "elseif state == 'c' then")]),
+    },
+    Planted {
+        name: "all given back of what is kept in part",
+        fault: Limits(&[
+            ("what == 'keep' and kind ~= 'f' and cost", "false"),
+            ("if what == 'keep' then cost = less", "if false then cost = less"),
+        ]),
+    },
+    Planted {
+        name: "what is kept in part ended once more",
+        fault: Limits(&[("what ~= 'return' or stays then state", "what == 'commit' or stays then state")]),
     },
     Planted {
         name: "reservation given back once more on another server",

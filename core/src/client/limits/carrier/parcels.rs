@@ -95,7 +95,7 @@ impl Parcel {
 
 /// Whether this ends a reservation.
 pub(super) fn ends(act: &Act) -> bool {
-    matches!(act, Act::Commit { .. } | Act::GiveBack { .. })
+    matches!(act, Act::Commit { .. } | Act::Keep { .. } | Act::GiveBack { .. })
 }
 
 /// Whether this is of a reservation that is there.

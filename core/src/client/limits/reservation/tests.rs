@@ -126,6 +126,33 @@ async fn what_is_in_flight_is_prolonged() {
     assert_eq!((used(&flights).await, used(&spend).await), (0, 0));
 }
 
+// It took a commit and a refund, of which the second could come twice, or into the next period.
+#[tokio::test(start_paused = true)]
+async fn of_what_cost_less_the_rest_is_given_back() {
+    let place = place();
+    let (flights, spend) = (place.flights(), place.spend());
+    let requests = place.limit("requests", Rule::Lifetime { max: 100u64.into() });
+    let all = Limit::group([&flights, &spend, &requests.at_cost(2u64)]).unwrap();
+    let left = async || [used(&flights).await, used(&spend).await, used(&requests).await];
+    let first = reserved(&all).await;
+    assert_eq!(left().await, [3, 3, 2]);
+    place.does(LOSES);
+    shortly(first.commit_at(1u64)).await.unwrap();
+    assert_eq!(left().await, [0, 1, 2]);
+    // By its id, and never more than was reserved.
+    for (cost, then) in [(0u64, [0, 1, 4]), (9, [0, 4, 6])] {
+        let id = reserved(&all).await.hand_over();
+        for _ in 0..2 {
+            shortly(all.commit_reservation_at(&id, cost)).await.unwrap();
+            assert_eq!(left().await, then);
+        }
+    }
+    let late = reserved(&spend).await;
+    place.pass(61 * MINUTE);
+    shortly(late.commit_at(1u64)).await.unwrap();
+    assert_eq!(used(&spend).await, 7, "its time had passed");
+}
+
 #[tokio::test(start_paused = true)]
 async fn where_nothing_was_charged_nothing_is_renewed() {
     let none = Limit::<Warped>::group([None::<&Limit<Warped>>]).unwrap();

@@ -5,7 +5,7 @@
 -- ARGV  schema, sequence | '-', not_after | '-', how many limits of money are charged, for each of them the place of its
 --       key and what the client has seen of it (see core/src/limits/standing.rs) or '-', then the requests word by word:
 --       take | peek | refund | reset, count, charges
---       reserve | renew | commit | return, count, the reservation's key, ttl, charges
+--       reserve | renew | commit | keep | return, count, the reservation's key, ttl, charges (of keep: what stays charged)
 --       wait: as reserve, of a caller that waits; behind the ttl for how long it has, how long an answer takes to reach it,
 --       and its line: what it waits for, in 16 bits
 --       again: as the one before it, which is none that has a reservation
@@ -113,7 +113,7 @@ while cursor <= words do
         waited, far = tonumber(args[first - 3]), math.min(args[first - 2], FAR)
       end
     end
-  elseif renews or what == 'commit' or what == 'return' then
+  elseif renews or what == 'commit' or what == 'keep' or what == 'return' then
     gives, held, ttl, first = true, tonumber(args[first]), tonumber(args[first + 1]), first + 2
     local packed, state, ends, size = values[held], nil, nil, nil
     if packed then state, ends, size = struct.unpack('<c1dd', packed) end
@@ -139,7 +139,12 @@ while cursor <= words do
       period = tonumber(args[at + 3])
       numbers[args[at + 3]] = period
     end
-    if gives and parts then mark, cost = parts[4 + 3 * j], parts[5 + 3 * j] end
+    if gives and parts then
+      local kept = what == 'keep' and kind ~= 'f' and cost
+      mark, cost = parts[4 + 3 * j], parts[5 + 3 * j]
+      -- What is given back, of amounts that are no texts; of those only they know how to reckon.
+      if kept and kind ~= 'b' and kind ~= 'l' and kind ~= 'e' then cost = format('%d', math.max(cost - kept, 0)) end
+    end
     if not (renews or what == 'commit') or kind == 'f' then
       -- By the text of its key's place: to read a number costs more than to look up a text.
       local r = records[args[at]]

@@ -9,6 +9,7 @@
           end
         end
         if gives then
+          if what == 'keep' then cost = less(args[at + 5], cost) and add(cost, args[at + 5], -1) or '0' end
           -- What was charged in another birth, or an envelope that was made before something was forgotten, may have been given
           -- back, or performed, before that.
           local forgot = r[ELSEWHERE]

@@ -82,8 +82,8 @@
     elseif gives and parts and not renews then
       -- What could not be given back stays charged: who asks once more is not to hear otherwise.
       local state, ends = 'r', parts[2]
-      if stays then answer = 'gone' end
-      if what == 'commit' or stays then state, ends = 'c', wall + ENDED end
+      if stays and what == 'return' then answer = 'gone' end
+      if what ~= 'return' or stays then state, ends = 'c', wall + ENDED end
       values[held] = state .. struct.pack('<d', ends) .. string.sub(values[held], 10)
       later = later or {}
       later[#later + 1] = { KEYS[held], values[held], format('%d', ceil((ends - wall) / 1000) + 1) }
