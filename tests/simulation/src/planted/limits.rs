@@ -4,7 +4,7 @@ use super::PlantedFault::Limits;
 use super::{Planted, PlantedFault};
 
 /// Those that are found in worlds in which limits are charged.
-pub const OF_LIMITS: [Planted; 46] = [
+pub const OF_LIMITS: [Planted; 45] = [
     Planted {
         name: "doubled envelope charged twice",
         fault: Limits(&[("if sequence <= last and", "if sequence < last and")]),
@@ -33,10 +33,6 @@ pub const OF_LIMITS: [Planted; 46] = [
             ("what == 'keep' and kind ~= 'f' and cost", "false"),
             ("if what == 'keep' then cost = less", "if false then cost = less"),
         ]),
-    },
-    Planted {
-        name: "what is kept in part ended once more",
-        fault: Limits(&[("what ~= 'return' or stays then state", "what == 'commit' or stays then state")]),
     },
     Planted {
         name: "reservation given back once more on another server",
