@@ -251,7 +251,7 @@ impl<R: Runtime> Scope<R> {
             (Act::GiveBack { .. }, Reply::Settled(settlement)) => {
                 matches!(settlement, Settlement::Done | Settlement::Before { given_back: true })
             }
-            (Act::Renew { .. }, reply) => reply == Reply::Settled(Settlement::Done),
+            (Act::Renew { .. } | Act::Keep { .. }, reply) => reply == Reply::Settled(Settlement::Done),
             _ => true,
         };
         if done {

@@ -17,6 +17,7 @@ use crate::limits::{Act, Amount, Answer, Envelope, Ledger, Moment, Rule};
 use crate::runtime::TokioRuntime;
 use crate::runtime::idle;
 use crate::runtime::warped::Warped;
+use crate::store::ledger::MemoryLedger;
 use crate::store::{StoreError, StoreLedger};
 
 const HOUR: Micros = 3_600 * SECOND;
@@ -47,7 +48,16 @@ fn ahead() -> (Warped, Arc<AtomicU64>) {
 
 /// A scope whose store does not answer while that is so.
 fn hanging<R: Runtime>(runtime: R, response_timeout: Micros) -> (Arc<Scope<R>>, Arc<AtomicBool>) {
-    let (hangs, ledger) = (Arc::new(AtomicBool::new(false)), ledger());
+    hanging_of(ledger(), runtime, response_timeout)
+}
+
+/// The same of a store that others have too.
+fn hanging_of<R: Runtime>(
+    ledger: Arc<MemoryLedger>,
+    runtime: R,
+    response_timeout: Micros,
+) -> (Arc<Scope<R>>, Arc<AtomicBool>) {
+    let hangs = Arc::new(AtomicBool::new(false));
     let sticks = hangs.clone();
     let scope = scope(runtime, response_timeout, move |envelope| {
         let (ledger, sticks) = (ledger.clone(), sticks.clone());
@@ -300,13 +310,20 @@ async fn what_the_store_allows_after_a_reset_counts_in_an_outage() {
 // It was given back here, and stayed charged with the store: an outage allowed as much again.
 #[tokio::test(start_paused = true)]
 async fn what_another_has_committed_stays_charged_in_an_outage() {
-    let (scope, hangs) = hanging(runtime(), 20 * MILLISECOND);
-    let limit = limit(&scope, "a", Rule::Refill { max: 10, period: HOUR }, Outage::Open);
-    let reserved = shortly(limit.reserve(10u64, Duration::from_secs(60))).await.unwrap().unwrap();
-    shortly(limit.commit_reservation(&reserved.id())).await.unwrap();
-    assert_eq!(shortly(reserved.refund()).await.unwrap_err().code(), Code::Lost);
-    hangs.store(true, SeqCst);
-    assert!(!shortly(limit.increment(1u64)).await.unwrap());
+    for in_part in [false, true] {
+        let ledger = ledger();
+        let process = || hanging_of(ledger.clone(), runtime(), 20 * MILLISECOND);
+        let ((here, hangs), (there, _)) = (process(), process());
+        let of = |scope| limit(scope, "a", Rule::Refill { max: 10, period: HOUR }, Outage::Open);
+        let reserved = shortly(of(&here).reserve(10u64, Duration::from_secs(60))).await.unwrap().unwrap();
+        shortly(of(&there).commit_reservation(&reserved.id())).await.unwrap();
+        match in_part {
+            true => shortly(reserved.commit_at(1u64)).await.unwrap(),
+            false => assert_eq!(shortly(reserved.refund()).await.unwrap_err().code(), Code::Lost),
+        }
+        hangs.store(true, SeqCst);
+        assert!(!shortly(of(&here).increment(1u64)).await.unwrap(), "in part: {in_part}");
+    }
 }
 
 // Who stood behind another was told that the store does not answer, of which an open limit asks nothing.
