@@ -2,8 +2,6 @@ use super::*;
 use crate::SECOND;
 #[cfg(feature = "crowds")]
 use crate::runtime::boot_time;
-#[cfg(feature = "crowds")]
-use crate::runtime::idle;
 
 /// Callers of a pool that have just taken their places and try.
 fn trying(room: &Arc<WaitingRoom>, count: i64) -> Vec<Seat> {
@@ -197,7 +195,7 @@ async fn what_comes_due_for_those_behind_is_looked_at_too() {
 // The alarm rang once: a slot that was offered last to somebody who had died lay for six seconds. Who was just trying did not see
 // to it at all.
 #[cfg(feature = "crowds")]
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn the_last_of_several_offers_made_elsewhere_is_seen_to_its_end_too() {
     let (runtime, room) = (runtime(), Arc::new(WaitingRoom::default()));
     let mut seats = trying(&room, 1);
@@ -207,7 +205,7 @@ async fn the_last_of_several_offers_made_elsewhere_is_seen_to_its_end_too() {
     let first = rings_at().expect("while it tries");
     seats[0].stay(Place::Line(0), true);
     while runtime.now() + OFFER + MILLISECOND <= first {
-        idle().await;
+        tokio::task::yield_now().await;
     }
     elsewhere(78);
     assert_eq!(rings_at(), Some(first), "the earlier one first");
