@@ -17,6 +17,7 @@ use crate::{MILLISECOND, SECOND};
 
 mod losses;
 
+/// Each test has a store of its own, as each has its own clock.
 fn opened(store: &str) -> NativeLeasehold {
     connect(format!("memory:tokens-{store}")).namespace("test").open().unwrap()
 }
@@ -334,7 +335,7 @@ impl TokenSource for Failing {
 // One look that failed ended whoever waited, with time left, for tokens that were about to be given back.
 #[tokio::test(start_paused = true)]
 async fn a_source_that_fails_for_a_while_ends_nobody_who_waits() {
-    let handle = opened("failing");
+    let handle = opened("failing-for-a-while");
     let source = Arc::new(Failing(wallet_of(&[("a", 5)]), AtomicBool::new(false), AtomicUsize::new(0)));
     let wallet = handle.tokens_with("w", source.clone(), TokensOptions::default()).unwrap();
     let held = wallet.select_with(5u64, euros()).await.unwrap();
@@ -385,7 +386,7 @@ impl TokenSource for Slow {
 
 #[tokio::test(start_paused = true)]
 async fn what_ended_while_the_rest_was_looked_for_is_in_no_selection() {
-    let handle = opened("slow");
+    let handle = opened("slow-source");
     let mut options =
         TokensOptions { ttl: SECOND / 2, keepalive: Keepalive::Off, ..TokensOptions::default() };
     options.bounds.verify = true;
@@ -439,7 +440,7 @@ async fn within_one_handle_a_selection_keeps_its_tokens_whatever_name_is_said() 
 
 #[tokio::test(start_paused = true)]
 async fn a_spender_is_not_refused_what_it_had_and_is_told_where_it_was_before() {
-    let (handle, other) = (opened("spender"), opened("spender"));
+    let (handle, other) = (opened("spender-before"), opened("spender-before"));
     let source = wallet_of(&[("a", 5)]);
     let (before, after) = (tokens(&handle, &source), tokens(&other, &source));
     let named = |name: &str| SelectOptions { spender: Some(Spender::new(name)), ..euros() };
