@@ -372,7 +372,7 @@ export class Reservation {
     // Fails if it was ended before.
     void this.#hold.number;
     // So does what is no cost, before it is ended.
-    const kept = cost == null ? undefined : guarded(() => glue.costDigits(digits(cost)));
+    const kept = cost == null ? undefined : guarded(() => glue.limitCost(digits(cost)));
     await this.#hold.end(ending(givesBack, kept));
   }
 }

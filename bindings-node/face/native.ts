@@ -88,7 +88,7 @@ export interface Native {
   limitReserve(limit: number, waits: boolean, cost: unknown, options: unknown, call?: Call): Soon<unknown>;
   limitRenew(limit: number, id: unknown, ttl: unknown, call?: Call): Soon<null>;
   reservationRenew(reservation: number, ttl: unknown, call?: Call): Soon<null>;
-  costDigits(cost: unknown): Answer<string>;
+  limitCost(cost: unknown): Answer<string>;
   reservationEnd(reservation: number, givesBack: boolean, kept: string | undefined, call?: Call): Soon<null>;
 }
 

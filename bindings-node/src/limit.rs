@@ -145,8 +145,8 @@ pub fn reservation_renew(env: &Env, reservation: u32, ttl: Arg) -> Result<Soon<O
 
 /// The digits of a cost.
 #[napi(catch_unwind)]
-pub fn cost_digits(cost: Arg) -> Answer<String> {
-    hit("cost_digits");
+pub fn limit_cost(cost: Arg) -> Answer<String> {
+    hit("limit_cost");
     Answer(cost.named("cost").and_then(|cost| read_cost(&cost)).map(|cost| cost.to_string()))
 }
 

@@ -93,7 +93,7 @@ const calls: Record<string, () => unknown> = {
   limit_reserve: () => limit.reserve(1, { ttl: 1_000 }),
   limit_renew: () => limit.renewReservation("0".repeat(40), 1_000),
   reservation_renew: async () => (await limit.reserve(1, { ttl: 1_000 })).renew(),
-  cost_digits: async () => (await limit.reserve(1, { ttl: 1_000 })).commit(1),
+  limit_cost: async () => (await limit.reserve(1, { ttl: 1_000 })).commit(1),
   reservation_end: async () => (await limit.reserve(1, { ttl: 1_000 })).commit(),
   // The face comes to it as it is loaded.
   attend: () => guarded(() => trial.attend({ bell: () => {}, cells, underWay, libuv: true })),

@@ -147,8 +147,8 @@ pub fn reservation_renew(reservation: u32, ttl: &JsValue, number: u32) -> Result
 }
 
 /// The digits of a cost.
-#[wasm_bindgen(js_name = costDigits)]
-pub fn cost_digits(cost: &JsValue) -> Result<String, JsValue> {
+#[wasm_bindgen(js_name = limitCost)]
+pub fn limit_cost(cost: &JsValue) -> Result<String, JsValue> {
     entered();
     let cost = read_cost(&value::named(cost, "cost")?).map_err(Failure::from)?;
     Ok(cost.to_string())
