@@ -230,12 +230,11 @@ impl Limit {
     fn commit_reservation(&self, py: Python<'_>, id: Arg, cost: Option<Whole>) -> PyResult<Py<PyAny>> {
         guard(|| {
             let (id, kept) = (id.text("id")?, kept(cost)?);
-            self.face.ask(py, &self.core, |limit| async move {
-                match kept {
-                    Some(cost) => limit.commit_reservation_at(&id, cost).await,
-                    None => limit.commit_reservation(&id).await,
-                }
-            })
+            self.face.ask(
+                py,
+                &self.core,
+                |limit| async move { limit.commit_reservation_kept(&id, kept).await },
+            )
         })
     }
 

@@ -7,8 +7,7 @@ use tokio::sync::watch;
 
 use super::{Leasehold, OpenOptions};
 use crate::id::PoolName;
-use crate::runtime::idle;
-use crate::runtime::{self, StoreClock, TokioRuntime};
+use crate::runtime::{self, StoreClock, TokioRuntime, idle};
 use crate::slots::{Answer, Choice, Claim, Envelope, Reply, Request};
 use crate::store::memory::MemoryPool;
 use crate::store::{Certainty, Listener, MemoryStore, Store, StoreError, StorePool, Watch};

@@ -37,7 +37,7 @@ pub struct Limit<R: Runtime> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Part {
+pub(super) struct Part {
     term: Term,
     /// As it was asked for: what was used of it before its maximum was 0 has a record of this kind.
     rule: Rule,
@@ -293,12 +293,12 @@ impl<R: Runtime> Limit<R> {
         renewal.await
     }
 
-    fn reserved(&self, id: &str) -> Result<Reservation<R>> {
+    pub(super) fn reserved(&self, id: &str) -> Result<Reservation<R>> {
         self.check_open()?;
         // What it cost the store knows.
         let charges = self.charges_to_restore(Amount::ZERO);
         let id = reservation_id::read(id, &charges)?;
-        Ok(Reservation::elsewhere(self.scope.clone(), id, charges, self.own()))
+        Ok(Reservation::elsewhere(self.scope.clone(), id, charges, self.parts.clone()))
     }
 
     /// The same for so many microseconds, for a caller that has `waited`, if it waits.
@@ -312,8 +312,8 @@ impl<R: Runtime> Limit<R> {
         let cost = cost.into();
         let charges = self.charges(cost);
         let Some(scope) = &self.scope else {
-            let answer = LimitAnswer::unbound(Said::Store);
-            return Ok(Ok(Reservation::new(None, 0, charges, Vec::new(), answer, ttl, ttl)));
+            let (parts, answer) = (self.parts.clone(), LimitAnswer::unbound(Said::Store));
+            return Ok(Ok(Reservation::new(None, 0, charges, parts, answer, ttl, ttl)));
         };
         scope.check_open()?;
         let id = scope.runtime().random_id();
@@ -330,7 +330,8 @@ impl<R: Runtime> Limit<R> {
         if !answer.allowed {
             return Ok(Err(answer));
         }
-        let reserved = Reservation::new(Some(scope.clone()), id, charges, self.own(), answer, ttl, until);
+        let parts = self.parts.clone();
+        let reserved = Reservation::new(Some(scope.clone()), id, charges, parts, answer, ttl, until);
         // What arrives with little left would be over before it is used, as with a lease; here without what clocks may differ
         // by, which is more than all of a brief one.
         if took > ttl - ttl / 4 {
@@ -499,11 +500,8 @@ impl<R: Runtime> Limit<R> {
             return self.reserve_for(cost, ttl, Some(waited)).await;
         }
         let answer = self.judge(Act::Take, cost).await?;
-        Ok(if answer.allowed {
-            Ok(Reservation::new(None, 0, Vec::new(), Vec::new(), answer, 0, 0))
-        } else {
-            Err(answer)
-        })
+        let nothing = |answer| Reservation::new(None, 0, Vec::new(), self.parts.clone(), answer, 0, 0);
+        Ok(if answer.allowed { Ok(nothing(answer)) } else { Err(answer) })
     }
 
     async fn judge(&self, act: Act, cost: Amount) -> Result<LimitAnswer> {
@@ -562,11 +560,6 @@ impl<R: Runtime> Limit<R> {
         self.parts.iter().map(charge).collect()
     }
 
-    /// What each charges whatever the cost is, if it does.
-    fn own(&self) -> Vec<Option<Amount>> {
-        self.parts.iter().map(|part| part.cost).collect()
-    }
-
     /// The same of what is to be given back or forgotten, also where nothing can be taken by now.
     fn charges_to_restore(&self, cost: Amount) -> Vec<Charge> {
         let rules = self.parts.iter().map(|part| part.rule.restoring());
@@ -609,7 +602,7 @@ impl Part {
     }
 
     /// What a take of this cost charges of it.
-    fn charged(&self, cost: Amount) -> Charged<'_> {
+    pub fn charged(&self, cost: Amount) -> Charged<'_> {
         Charged { term: &self.term, cost: self.cost.unwrap_or(cost) }
     }
 }

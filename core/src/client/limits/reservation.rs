@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use super::limit::Part;
 use super::reservation_id;
 use super::scope::Scope;
 use super::{LimitAnswer, Said};
@@ -27,8 +28,8 @@ pub struct Reservation<R: Runtime> {
     scope: Option<Arc<Scope<R>>>,
     id: u128,
     charges: Vec<Charge>,
-    /// What each limit charges whatever the cost is, if it does.
-    own: Vec<Option<Amount>>,
+    /// The limits, in the order of what was charged of them.
+    parts: Arc<[Part]>,
     answer: LimitAnswer,
     /// How long it was reserved for.
     ttl: Micros,
@@ -49,13 +50,13 @@ impl<R: Runtime> Reservation<R> {
         scope: Option<Arc<Scope<R>>>,
         id: u128,
         charges: Vec<Charge>,
-        own: Vec<Option<Amount>>,
+        parts: Arc<[Part]>,
         answer: LimitAnswer,
         ttl: Micros,
         until: Micros,
     ) -> Self {
         let until = Arc::new(AtomicU64::new(until.max(LOST + 1)));
-        Reservation { scope, id, charges, own, answer, ttl, until }
+        Reservation { scope, id, charges, parts, answer, ttl, until }
     }
 
     /// One that was made elsewhere: nobody here knows when its time has passed.
@@ -63,9 +64,9 @@ impl<R: Runtime> Reservation<R> {
         scope: Option<Arc<Scope<R>>>,
         id: u128,
         charges: Vec<Charge>,
-        own: Vec<Option<Amount>>,
+        parts: Arc<[Part]>,
     ) -> Self {
-        Self::new(scope, id, charges, own, LimitAnswer::unbound(Said::Store), 0, Micros::MAX)
+        Self::new(scope, id, charges, parts, LimitAnswer::unbound(Said::Store), 0, Micros::MAX)
     }
 
     /// By which any process can prolong or end it, of the same limits in the same order:
@@ -189,8 +190,8 @@ impl<R: Runtime> Reservation<R> {
     /// does, and that is no error.
     pub async fn commit_at(mut self, cost: impl Into<Amount>) -> Result<()> {
         let cost = cost.into();
-        for (charge, own) in self.charges.iter_mut().zip(&self.own) {
-            charge.cost = own.unwrap_or(cost);
+        for (charge, part) in self.charges.iter_mut().zip(&*self.parts) {
+            charge.cost = part.charged(cost).cost;
         }
         let act = Act::Keep { id: self.id };
         self.conclude(act).await

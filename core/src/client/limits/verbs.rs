@@ -21,7 +21,8 @@ impl<R: Runtime> Limit<R> {
 
     /// Asks by the name of a method that waits for nothing but the store: `take`, `increment`, `increment_or_fail`, `peek`,
     /// `exceeded`, `limit_exceeded`, `remaining`, `used`, `refund`, `decrement`, `reset`; and, of an id for a cost,
-    /// `commit_reservation` (of an id, or of a list of it and what stays charged), `refund_reservation`. Amounts come back as digits, and answers as [`LimitAnswer::to_value`].
+    /// `commit_reservation` (of an id, or of a list of it and what stays charged), `refund_reservation`. Amounts come back as digits,
+    /// and answers as [`LimitAnswer::to_value`].
     ///
     /// # Errors
     /// As the method; `invalid_argument` naming `cost`, or `id`.
@@ -51,16 +52,22 @@ impl<R: Runtime> Limit<R> {
         Ok(told)
     }
 
-    /// [`Limit::commit_reservation`] of an id, or [`Limit::commit_reservation_at`] of a list of it and a cost.
     async fn commit_reservation_by(&self, what: &Value) -> Result<()> {
-        let text = |id: &Value| id.as_text().map(str::to_owned).map_err(|error| error.within("id"));
-        match what {
-            Value::List(parts) if let [id, cost] = parts.as_slice() => {
-                let (id, cost) = (text(id)?, read_cost(cost)?);
-                self.commit_reservation_at(&id, cost).await
-            }
-            id => self.commit_reservation(&text(id)?).await,
-        }
+        let (id, cost) = match what {
+            Value::List(parts) if let [id, cost] = parts.as_slice() => (id, Some(cost)),
+            id => (id, None),
+        };
+        let id = id.as_text().map_err(|error| error.within("id"))?;
+        self.commit_reservation_kept(id, cost.map(read_cost).transpose()?).await
+    }
+
+    /// [`Limit::commit_reservation_at`], if it is said what stays charged, or [`Limit::commit_reservation`].
+    ///
+    /// # Errors
+    /// As these.
+    #[doc(hidden)]
+    pub async fn commit_reservation_kept(&self, id: &str, kept: Option<Amount>) -> Result<()> {
+        self.reserved(id)?.commit_kept(kept).await
     }
 
     /// [`Limit::renew_reservation`] of what a language gives.

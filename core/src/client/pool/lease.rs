@@ -1,7 +1,8 @@
 //! A lease, as its holder has it.
 
 mod nonce;
-#[cfg(all(test, feature = "redis"))]
+#[cfg(test)]
+#[cfg(feature = "redis")]
 mod tests;
 mod watching;
 

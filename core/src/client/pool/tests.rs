@@ -8,8 +8,7 @@ use crate::client::native::{NativeLeasehold, connect};
 use crate::client::{AcquireOptions, Keepalive, Leasehold, LockOptions, OpenOptions, PoolOptions};
 use crate::error::Code;
 use crate::id::SlotId;
-use crate::runtime::TokioRuntime;
-use crate::runtime::idle;
+use crate::runtime::{TokioRuntime, idle};
 use crate::store::MemoryStore;
 use crate::{MILLISECOND, SECOND};
 

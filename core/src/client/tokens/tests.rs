@@ -9,9 +9,8 @@ use crate::client::faulty::Faulty;
 use crate::client::native::{NativeLeasehold, NativeTokens, connect};
 use crate::client::{Leasehold, OpenOptions};
 use crate::error::Code;
-use crate::runtime::idle;
 use crate::runtime::warped::Warped;
-use crate::runtime::{BoxedFuture, TokioRuntime};
+use crate::runtime::{BoxedFuture, TokioRuntime, idle};
 use crate::tokens::{FewestInputs, Page, Spender, Token};
 use crate::{MILLISECOND, SECOND};
 

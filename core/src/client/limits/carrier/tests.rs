@@ -14,9 +14,8 @@ use crate::client::pool::courier::QUEUE;
 use crate::error::Code;
 use crate::id::Name;
 use crate::limits::{Act, Answer, Charge, Envelope, Ledger, Moment, Reply, Request, Rule, Settlement};
-use crate::runtime::idle;
 use crate::runtime::warped::Warped;
-use crate::runtime::{TokioRuntime, tasks};
+use crate::runtime::{TokioRuntime, idle, tasks};
 use crate::store::ledger::MemoryLedger;
 use crate::store::{Certainty, MemoryStore, StoreError, StoreLedger};
 use crate::{Micros, SECOND};
@@ -351,19 +350,15 @@ async fn what_concerns_a_reservation_finds_room_where_nothing_else_does() {
 #[cfg(feature = "crowds")]
 #[tokio::test(start_paused = true)]
 async fn a_store_that_answers_is_not_blamed_where_many_wait_for_it() {
-    let (store, time) = (ledger(), SECOND / 2);
-    let answers = Elsewhere(move |envelope| {
+    let store = ledger();
+    let carrier = carrier(SECOND / 2, move |envelope| {
         let store = store.clone();
         async move {
-            // Never soon.
+            // In time, and never soon.
             tokio::time::sleep(Duration::from_millis(200)).await;
             store.charge(&envelope).await
         }
     });
-    // And in time, however long this machine stands still: the store's time is never over, that of callers is twice as long.
-    let runtime =
-        Warped::new().timers(move |left| if (time / 2..=time).contains(&left) { HOUR } else { left });
-    let carrier = Carrier::new(Box::new(answers), runtime, time, Arc::default());
     let asks = |act| (0..10_000).map(move |_| request(act, 1));
     let asked: Vec<_> = asks(Act::Take).chain(asks(Act::Peek)).collect();
     let answers = futures_util::future::join_all(asked.into_iter().map(|request| carrier.ask(request)));

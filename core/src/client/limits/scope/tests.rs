@@ -14,9 +14,8 @@ use crate::MILLISECOND;
 use crate::client::limits::{Outage, WaitOptions};
 use crate::client::pool::courier::QUEUE;
 use crate::limits::{Act, Amount, Answer, Envelope, Ledger, Moment, Rule};
-use crate::runtime::TokioRuntime;
-use crate::runtime::idle;
 use crate::runtime::warped::Warped;
+use crate::runtime::{TokioRuntime, idle};
 use crate::store::ledger::MemoryLedger;
 use crate::store::{StoreError, StoreLedger};
 

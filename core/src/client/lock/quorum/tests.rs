@@ -4,8 +4,7 @@ use std::time::Duration;
 use super::*;
 use crate::client::faulty::{DEAD, DELAY, Faulty, HUNG, MUTE, SLOW, WELL};
 use crate::client::{Keepalive, Locked, OpenOptions, RunError};
-use crate::runtime::idle;
-use crate::runtime::{StoreClock, TokioRuntime};
+use crate::runtime::{StoreClock, TokioRuntime, idle};
 use crate::store::MemoryStore;
 
 /// The time that has passed, on the client's clock.
@@ -629,25 +628,16 @@ async fn what_cannot_be_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn who_waited_for_others_has_timed_out_however_short_its_last_round() {
     let servers = servers(3);
-    // An answer may take so much longer than it does that a machine which stands still for a while is not taken for a silent server.
-    let patient = || {
-        let options =
-            OpenOptions { lock_ttl: 10 * SECOND, response_timeout: SECOND, ..OpenOptions::default() };
-        let runtime = || TokioRuntime::new(tokio::runtime::Handle::current());
-        let opened = |server: &Faulty| Leasehold::new(server.clone(), runtime(), options.clone()).unwrap();
-        Quorum::new(servers.iter().map(opened).collect()).unwrap()
-    };
-    let waits = |timeout| LockOptions { ttl: 10 * SECOND, timeout, ..LockOptions::default() };
-    let held = locked(&patient(), waits(0)).await.unwrap();
-    let others: Vec<_> = (0..10).map(|_| patient()).collect();
+    let held = locked(&quorum(&servers), waiting(0)).await.unwrap();
+    let others: Vec<_> = (0..10).map(|_| quorum(&servers)).collect();
     for other in &others {
         // What a lock is, its servers have heard by then.
-        locked(other, waits(0)).await.unwrap_err();
+        locked(other, waiting(0)).await.unwrap_err();
     }
     servers.iter().for_each(|server| server.is(SLOW));
     let tries = others
         .into_iter()
-        .map(|quorum| async move { locked(&quorum, waits(900 * MILLISECOND)).await.unwrap_err() });
+        .map(|quorum| async move { locked(&quorum, waiting(300 * MILLISECOND)).await.unwrap_err() });
     for error in futures_util::future::join_all(tries).await {
         assert_eq!(error.code(), Code::TimedOut, "{error}");
     }

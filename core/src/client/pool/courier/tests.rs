@@ -9,9 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::*;
 use crate::client::faulty::{CUT, DEAD, DEAF, Faulty, HUNG, LOST, SILENT_ON_LOOKS, WELL};
 use crate::client::{AcquireOptions, Leasehold, OpenOptions, Pool, PoolOptions};
-use crate::runtime::idle;
 use crate::runtime::warped::Warped;
-use crate::runtime::{TokioRuntime, tasks};
+use crate::runtime::{TokioRuntime, idle, tasks};
 
 async fn process(store: &Faulty) -> Pool<Faulty, TokioRuntime> {
     process_of(store, TokioRuntime::new(tokio::runtime::Handle::current())).await

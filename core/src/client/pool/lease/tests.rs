@@ -6,11 +6,10 @@ use std::time::Duration;
 use crate::SECOND;
 use crate::client::faulty::{DEAD, Faulty, HUNG, SLOW};
 use crate::client::native::{NativeLease, connect};
-use crate::client::{Leasehold, OpenOptions, PoolOptions, ReleaseOptions};
+use crate::client::{Leasehold, OpenOptions, Pool, PoolOptions, ReleaseOptions};
 use crate::error::Code;
-use crate::runtime::TokioRuntime;
-use crate::runtime::idle;
 use crate::runtime::warped::Warped;
+use crate::runtime::{TokioRuntime, idle};
 use crate::slots::Loss;
 
 const GIVEN_BACK: &str =
@@ -127,15 +126,20 @@ async fn a_watched_lease_that_is_found_lost_as_it_is_given_back_is_counted() {
     assert_eq!((counts.lost, counts.expired), (1, 0));
 }
 
-// The block of a lease that was over ended as if nothing were wrong, where no store said so.
-#[tokio::test(start_paused = true)]
-async fn who_gives_back_too_late_is_told_so_though_the_store_is_silent() {
-    let store = Faulty::new(TokioRuntime::store_clock());
+/// A pool of a process that stands still, and for how long it has.
+async fn standing(store: &Faulty, slots: &[&str]) -> (Pool<Faulty, Warped>, Arc<AtomicU64>) {
     let passed = Arc::new(AtomicU64::new(0));
     let silence = passed.clone();
     let runtime = Warped::new().clock(move |time| time + silence.load(Relaxed));
     let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
-    let pool = handle.pool_with("p", PoolOptions::slots(["a", "b", "c"]).unwrap(), None).await.unwrap();
+    (handle.pool_with("p", PoolOptions::slots(slots).unwrap(), None).await.unwrap(), passed)
+}
+
+// The block of a lease that was over ended as if nothing were wrong, where no store said so.
+#[tokio::test(start_paused = true)]
+async fn who_gives_back_too_late_is_told_so_though_the_store_is_silent() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let (pool, passed) = standing(&store, &["a", "b", "c"]).await;
     let leases = [pool.acquire().await.unwrap(), pool.acquire().await.unwrap()];
     let in_time = pool.acquire().await.unwrap();
     store.is(DEAD);
@@ -155,11 +159,7 @@ async fn who_gives_back_too_late_is_told_so_though_the_store_is_silent() {
 #[tokio::test(start_paused = true)]
 async fn what_the_store_prolonged_is_lost_if_its_answer_comes_when_that_is_over() {
     let store = Faulty::new(TokioRuntime::store_clock());
-    let passed = Arc::new(AtomicU64::new(0));
-    let silence = passed.clone();
-    let runtime = Warped::new().clock(move |time| time + silence.load(Relaxed));
-    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
-    let pool = handle.pool_with("p", PoolOptions::slots(["a", "b"]).unwrap(), None).await.unwrap();
+    let (pool, passed) = standing(&store, &["a", "b"]).await;
     let (renewed, resynced) = (pool.acquire().await.unwrap(), pool.acquire().await.unwrap());
     store.is(SLOW);
     let asked = async { tokio::join!(renewed.renew(), resynced.resync(7, false)) };
@@ -190,11 +190,7 @@ async fn how_a_lease_was_lost_is_told_as_it_was_at_first() {
 #[tokio::test(start_paused = true)]
 async fn a_body_that_outlived_its_lease_is_told_so_though_the_store_was_told_in_time() {
     let store = Faulty::new(TokioRuntime::store_clock());
-    let passed = Arc::new(AtomicU64::new(0));
-    let silence = passed.clone();
-    let runtime = Warped::new().clock(move |time| time + silence.load(Relaxed));
-    let handle = Leasehold::new(store, runtime, OpenOptions::default()).unwrap();
-    let pool = handle.pool_with("p", PoolOptions::slots(["a", "b"]).unwrap(), None).await.unwrap();
+    let (pool, passed) = standing(&store, &["a", "b"]).await;
     let (released, concluded) = (pool.acquire().await.unwrap(), pool.acquire().await.unwrap());
     passed.store(60 * SECOND, Relaxed);
     released.release().await.unwrap();
@@ -206,11 +202,7 @@ async fn a_body_that_outlived_its_lease_is_told_so_though_the_store_was_told_in_
 #[tokio::test(start_paused = true)]
 async fn of_what_is_dropped_after_its_end_nobody_is_told_that_it_was_given_back_in_time() {
     let store = Faulty::new(TokioRuntime::store_clock());
-    let passed = Arc::new(AtomicU64::new(0));
-    let silence = passed.clone();
-    let runtime = Warped::new().clock(move |time| time + silence.load(Relaxed));
-    let handle = Leasehold::new(store, runtime, OpenOptions::default()).unwrap();
-    let pool = handle.pool_with("p", PoolOptions::slots(["a"]).unwrap(), None).await.unwrap();
+    let (pool, passed) = standing(&store, &["a"]).await;
     let lease = pool.acquire().await.unwrap();
     let lost = lease.lost();
     // Its process stands still, and its keeper comes to nothing before its holder goes on.

@@ -11,9 +11,8 @@ use crate::client::{
     AcquireOptions, Keepalive, Lease, Leasehold, LockOptions, OpenOptions, Pool, PoolOptions,
 };
 use crate::error::{Code, Error};
-use crate::runtime::TokioRuntime;
-use crate::runtime::idle;
 use crate::runtime::warped::Warped;
+use crate::runtime::{TokioRuntime, idle};
 use crate::store::MemoryStore;
 
 fn within(timeout: Micros) -> AcquireOptions {

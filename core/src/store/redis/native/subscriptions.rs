@@ -15,13 +15,12 @@ use futures_util::StreamExt;
 use futures_util::future::{poll_immediate, select};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard};
 use tokio::task::AbortHandle;
-use tokio::time::Instant;
 use tokio::time::error::Elapsed;
 
 use super::server::{LIMIT, SILENT, describe};
 use super::{Servers, at, choose_cryptography};
 use crate::poison::unpoisoned;
-use crate::runtime::BoxedFuture;
+use crate::runtime::{BoxedFuture, boot_time};
 use crate::store::redis::transport::TransportError;
 use crate::store::redis::wire::heard;
 use crate::store::{Listener, Watch};
@@ -186,14 +185,14 @@ impl Shared {
         let silent = falls_silent(self.servers.clone(), at(&client).clone(), sink.clone());
         let mut stream = stream.take_until(select(Box::pin(left), Box::pin(silent)));
         let (shared, over) = (Arc::downgrade(self), Arc::new(AtomicBool::new(false)));
-        let (handle, lost, began) = (self.handle.clone(), over.clone(), Instant::now());
+        let (handle, lost, began) = (self.handle.clone(), over.clone(), boot_time());
         let listener = self.handle.spawn(async move {
             while let Some(message) = stream.next().await {
                 let Some(shared) = shared.upgrade() else { return };
                 shared.tell(&message);
             }
             if let Some(shared) = shared.upgrade() {
-                let brief = began.elapsed() < PAUSES.1;
+                let brief = Duration::from_micros(boot_time() - began) < PAUSES.1;
                 shared.brief.store(if brief { shared.brief.load(Relaxed) + 1 } else { 0 }, Relaxed);
             }
             // A task of its own: this one ends with the link that is replaced.
