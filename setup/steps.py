@@ -125,8 +125,8 @@ TEST = [
     *MACHINE,
     # The longest of what Rust builds keeps one processor of two.
     (
-        [NPM, WASM, Step("wasm: trial build", "npm run build:trial -w leasehold-wasm"), SIZE],
-        [PIP, FORMAT, Step("Rust: build", f"{RUST} --no-run"), *LINTS_FOR_WASM],
+        [NPM, WASM, Step("wasm: trial build", "npm run build:trial -w leasehold-wasm"), SIZE, *LINTS_FOR_WASM],
+        [PIP, FORMAT, Step("Rust: build", f"{RUST} --no-run")],
     ),
     (
         [
