@@ -164,8 +164,9 @@ PLANS = {
     # In memory it is one process, of Node.
     "demo": [*SETUP, *(BUILD if os.environ.get("STORE") == "redis" else [NODE]), Step("demo", "node tests/demo/main.mjs", shown=True)],
     "test": list(map(tested, TEST)),
-    "check": [MACHINE[1], *CHECK],
-    "fix": [MACHINE[1], *FIX],
+    # What PyO3 builds asks the Python of the packages.
+    "check": [MACHINE[1], PIP, *CHECK],
+    "fix": [MACHINE[1], PIP, *FIX],
     "bench": [*SETUP, *BUILD, *PEERS, Step("bench", "node tests/peers/bench.mjs", shown=True)],
     "size": [*SETUP, WASM, Step("size", SIZE.command, shown=True)],
     "clean": [Step("clean", "python3 setup/machine.py clean")],
