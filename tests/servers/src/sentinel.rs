@@ -64,10 +64,14 @@ impl Sentinel {
 
     /// Has a replica promoted, and the primary follow it some ten seconds later.
     pub fn fail_over(&self) -> io::Result<()> {
-        // It looks every ten seconds, and leaves alone whoever it held to be down in the last eight: on a busy machine, 400 ms
-        // of silence are nothing.
-        self.server.expect_ok(&["SENTINEL", "SET", NAME, "down-after-milliseconds", "10000"])?;
+        // It looks every ten seconds, and leaves alone whoever it held to be down in the last eight.
+        self.bear_silence()?;
         self.server.expect_ok(&["SENTINEL", "FAILOVER", NAME])
+    }
+
+    /// Has a server held to be down after ten seconds of silence only: on a busy machine, 400 ms are nothing.
+    pub fn bear_silence(&self) -> io::Result<()> {
+        self.server.expect_ok(&["SENTINEL", "SET", NAME, "down-after-milliseconds", "10000"])
     }
 }
 

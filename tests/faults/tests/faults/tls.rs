@@ -119,6 +119,8 @@ async fn sentinels_and_their_primary_are_spoken_to_over_tls() {
     let (primary, replica) = (started(options.clone()), started(options));
     replica.replicate(&primary).expect("it follows");
     let sentinel = Sentinel::start(&primary).expect("a sentinel starts");
+    // It is the primary to the end, in which who waits is looked for.
+    sentinel.bear_silence().expect("it is told");
     let url = sentinel.url(&[]);
     assert!(url.starts_with("rediss+sentinel://"), "{url}");
     is_served(&url, from_ref(&primary)).await;
