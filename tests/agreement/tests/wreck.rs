@@ -214,40 +214,6 @@ fn what_left_is_counted_no_more() {
     }
 }
 
-/// A record of a pool that was written before anybody counted what leaves, or kept in mind when something is due, is read as
-/// one of a pool that nothing leaves and of which nothing is known: those who write it so may be there still.
-#[test]
-fn an_earlier_record_is_read() {
-    const KEY: &[u8] = b"eth%3A1:{p}:meta";
-    let number = size_of::<f64>();
-    for missing in [4 * number, 3 * number, number] {
-        let place = Place::new();
-        let record = || match place.transport.redis().command(&[b"GET", KEY]) {
-            Resp::Bulk(record) => record,
-            other => panic!("{other:?}"),
-        };
-        let cut = || {
-            let whole = record();
-            let earlier = &whole[..whole.len() - missing];
-            place.transport.redis().command(&[b"SET", KEY, earlier]);
-            earlier.len()
-        };
-        place.ask(0, vec![define(2, |_| 1)]);
-        let leaving = missing.saturating_sub(3 * number);
-        assert_eq!(record()[cut()..][..leaving], 0f64.to_le_bytes()[..leaving]);
-        let (_, replies) = place.ask(0, vec![any(Strategy::LeastRecent, 2, 2)]);
-        assert!(matches!(&replies[..], [Reply::Granted(_)]), "{replies:?}");
-        cut();
-        place.ask(0, vec![Request::Change { slot: id(0), change: SlotChange::Drain }]);
-        let leaving = record().len() - 4 * number;
-        assert_eq!(record()[leaving..][..number], 1f64.to_le_bytes());
-        cut();
-        place.pass(TTL + 1);
-        let (_, replies) = place.ask(0, vec![any(Strategy::LeastRecent, 1, 1)]);
-        assert!(matches!(&replies[..], [Reply::Granted(_)]), "{replies:?}");
-    }
-}
-
 /// The pool was opened by a user who lacked a right, and again when he had it.
 #[test]
 fn a_pool_whose_definition_died_is_made_when_it_is_defined_again() {

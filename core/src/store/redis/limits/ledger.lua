@@ -31,8 +31,9 @@ local LASTS, KIND, DIRTY, PLACE, EPOCH, NEXT_EPOCH, TURNS, ELSEWHERE = 15, 16, 1
 -- over, where it is so sooner; and what would be used, and its version, if another limit refuses.
 local SAID, SAID_OFFSET, NEXT_SAID, NEXT_SAID_OFFSET, FURTHEST, NEXT_FURTHEST = 23, 24, 25, 26, 27, 28
 local ASKED, ASKED_VERSION = 29, 30
--- Of money: when the period ends, what is used, version, birth (none: 0), the births before it as text.
-local MONEY, BIRTHS, REMEMBERED = '<ddddss', 32, 90000000000
+-- Of money: its clock, when the period ends, version, of a budget what is said above (0 of a lifetime), birth (none: 0), what is
+-- used, the epoch (nothing if there is none), and the births before it as text.
+local MONEY, BIRTHS, REMEMBERED = '<dddddddssss', 32, 90000000000
 -- For so long what is in flight is waited for by who then claims room, and the claim holds for as long, and for so much longer
 -- at most for who is far away.
 local PATIENCE, FAR = 500000, 1500000
@@ -152,31 +153,25 @@ while cursor <= words do
       if not r or what == 'reset' and not money then
         local a, b, c, d, e, f, g, epoch, place, h, i, l = wall, 0, 0, 0, 0, 0, 0, false, tonumber(args[at]), 0, 0, 0
         local value = (money or what ~= 'reset') and values[place]
-        -- The epoch stands behind the rest, after a blank.
         if kind == 'c' or kind == 'g' then
           if value then
-            a, b, c, d, e, f, g = struct.unpack('<ddddddd', value)
-            -- The epoch counts what has been refilled in it: the whole is below zero, and what is less stands behind its id.
-            if #value > 56 and g < 0 then
-              epoch, g = string.sub(value, 58, 89), { -1 - g, tonumber(string.sub(value, 90)) }
+            a, b, c, d, e, f = struct.unpack('<dddddd', value)
+            -- Of an epoch, what has been refilled in it: the whole, and what is less.
+            if #value > 48 then
+              local whole, part = struct.unpack('<dd', string.sub(value, 49))
+              epoch, g = string.sub(value, 65), { whole, part }
             end
           end
         elseif money then
           d, g = '0', ''
           if value then
-            local behind
-            a, b, c, e, f, d, behind = struct.unpack(MONEY, value)
-            if #value >= behind then
-              epoch, g = string.match(value, '^ (%S+)(.*)$', behind)
-              -- Behind the epoch, as a part of the word: the version before finds an epoch of nobody there.
-              local id, said, said_offset, furthest = string.match(epoch, '^([^|]+)|(%d+)|(%d+)|?(%d*)$')
-              if id then epoch, h, i, l = id, tonumber(said), tonumber(said_offset), tonumber(furthest) or 0 end
-              if epoch == '-' then epoch = false end
-            end
+            a, b, c, e, h, i, l, f, d, epoch, g = struct.unpack(MONEY, value)
+            if epoch == '' then epoch = false end
           end
         elseif kind ~= 'e' then
           c = {}
           if value then
+            -- The epoch stands behind the rest, after a blank.
             if #value % 8 > 0 then value, epoch = string.sub(value, 1, -34), string.sub(value, -32) end
             c = { struct.unpack('<' .. string.rep('d', #value / 8), value) }
             a, b = c[1], c[2]
@@ -186,12 +181,11 @@ while cursor <= words do
               d, behind = c[3], 4
               if d < 0 then d, e, behind = -d, { unpack(c, 4, 7) }, 8 end
             end
-            local last = #c - 1
-            -- Behind what is in flight stands the claim of who waits, whose amount is below zero.
-            if kind == 'f' and c[last] < 0 then
-              f, last = { c[last - 3], c[last - 2], c[last - 1], -c[last] }, last - 4
+            if kind == 'f' then
+              -- The claim of who waits.
+              f, behind = { unpack(c, 3, 6) }, 7
             end
-            c = { unpack(c, behind, last) }
+            c = { unpack(c, behind, #c - 1) }
           end
         end
         if r then

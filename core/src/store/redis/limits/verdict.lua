@@ -123,26 +123,19 @@ for k = 1, #written do
   else
     local packed
     if kind == 'c' or kind == 'g' then
-      local refilled = r[EPOCH] and r[FIFTH]
-      packed = struct.pack(
-        '<ddddddd', r[LAST], r[SHIFT], r[FIRST], r[SECOND], r[THIRD], r[FOURTH], refilled and -1 - refilled[1] or 0
-      )
-      if refilled then packed = packed .. format(' %s%d', r[EPOCH], refilled[2]) end
+      packed = struct.pack('<dddddd', r[LAST], r[SHIFT], r[FIRST], r[SECOND], r[THIRD], r[FOURTH])
+      if r[EPOCH] then packed = packed .. struct.pack('<dd', r[FIFTH][1], r[FIFTH][2]) .. r[EPOCH] end
     elseif kind == 'b' or kind == 'l' then
-      packed = struct.pack(MONEY, r[LAST], r[SHIFT], r[FIRST], r[THIRD], r[FOURTH], r[SECOND])
-      if kind == 'b' then
-        local furthest = r[FURTHEST] > 0 and format('|%d', r[FURTHEST]) or ''
-        packed = packed .. format(' %s|%d|%d%s%s', r[EPOCH] or '-', r[SAID], r[SAID_OFFSET], furthest, r[FIFTH])
-      elseif r[EPOCH] or r[FIFTH] ~= '' then
-        packed = packed .. ' ' .. (r[EPOCH] or '-') .. r[FIFTH]
-      end
+      packed = struct.pack(
+        MONEY, r[LAST], r[SHIFT], r[FIRST], r[THIRD], r[SAID] or 0, r[SAID_OFFSET] or 0, r[FURTHEST] or 0,
+        r[FOURTH], r[SECOND], r[EPOCH] or '', r[FIFTH]
+      )
     else
       local cells, round = r[FIRST], r[THIRD]
       local tail = string.rep('d', #cells)
       if kind == 'f' then
-        packed = struct.pack('<dd' .. tail, r[LAST], r[SHIFT], unpack(cells))
-        local claim = r[FOURTH]
-        if claim ~= 0 then packed = packed .. struct.pack('<dddd', claim[1], claim[2], claim[3], -claim[4]) end
+        local claim = r[FOURTH] ~= 0 and r[FOURTH] or { 0, 0, 0, 0 }
+        packed = struct.pack('<dddddd' .. tail, r[LAST], r[SHIFT], claim[1], claim[2], claim[3], claim[4], unpack(cells))
       elseif round == 0 then
         packed = struct.pack('<ddd' .. tail, r[LAST], r[SHIFT], r[SECOND], unpack(cells))
       else

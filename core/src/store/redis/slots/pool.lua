@@ -33,7 +33,7 @@ local META, SLOTS, PLACES, LINE, TICKETS, LANE = KEYS[1], KEYS[2], KEYS[3], KEYS
 -- slots that will not be ready when they are given back. Nothing comes due before DUE, and before so many new slots
 -- as ROOM says the pool is not full: nobody has to look. PROLONGED is the highest fence when the quiet time became as long as it
 -- is, or memory was lost: who has seen a higher one has heard of it.
-local POOL, POOL_END, POOL_LENGTH = '<sddddddddddddddsdddd', 20, 187 -- see struct.pack
+local POOL, POOL_END = '<sddddddddddddddsdddd', 20 -- see struct.pack
 local LAST, SHIFT, EPOCH, LOST_AT, LONGEST, DOUBT_REST, TOP, WAITERS_UNTIL = 2, 3, 4, 5, 6, 7, 8, 9
 local ARRIVED, CERTAIN, DOUBTFUL, HEAVIEST, WAITING, NAMERS, INCARNATION, LEAVING = 10, 11, 12, 13, 14, 15, 16, 17
 local DUE, ROOM, PROLONGED = 18, 19, 20
@@ -53,11 +53,7 @@ if meta then
     local schema = string.match(meta, '^%w*')
     return redis.error_reply('SCHEMA this pool has schema ' .. schema .. ' of leasehold')
   end
-  -- A record from before anybody kept the last of these ends before them.
-  local missing = POOL_LENGTH - #meta
-  if missing > 0 then meta = meta .. string.rep('\0', missing) end
   pool = { struct.unpack(POOL, meta) }
-  if missing > 0 then pool[PROLONGED] = pool[TOP] end
 else
   pool = { SCHEMA, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '-', 0, 0, 0, 0 }
 end
