@@ -10,7 +10,7 @@ use leasehold::store::Store;
 use leasehold::store::redis::RedisStore;
 use leasehold::{Micros, SECOND};
 use leasehold_agreement::{Embedded, Random, perform, pool_name, seeds};
-use leasehold_embedded::{EmbeddedRedis, Fault, Resp};
+use leasehold_embedded::{EmbeddedRedis, Fault};
 
 const TTL: Micros = SECOND;
 
