@@ -15,7 +15,7 @@ use crate::Micros;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Budget {
     pub standing: Standing,
-    /// The longest that was said in it; none where the version before wrote it.
+    /// The longest that was said in it; none before anybody asks.
     said: Option<Calendar>,
     /// When it is over by what was told of it, where it is over sooner by what was said since; 0 if it is not.
     told: Micros,
