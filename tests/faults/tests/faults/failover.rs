@@ -1,5 +1,7 @@
 //! A replica that lags behind is promoted: everything acknowledged since the link was cut is lost.
 
+use std::time::{Duration, Instant};
+
 use leasehold::client::PoolOptions;
 use leasehold::{Code, MILLISECOND};
 use leasehold_faults::{
@@ -53,6 +55,39 @@ impl Pair {
         self.front.retarget(self.replica.port());
         self.front.disconnect();
     }
+}
+
+/// Who has a connection to the server of before is granted what that has, as long as nobody stops it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_that_leads_elsewhere_is_waited_for_as_long_as_its_url_says() {
+    let pair = Pair::start();
+    let chain = Chain::new(&["a"], 7);
+    let opened = async |url: &str| {
+        handle(url).pool_with("relayers", lasting(&["a"]), chain.source()).await.expect("opens")
+    };
+    let stays = opened(&pair.master().url()).await;
+    stays.acquire_with(patient()).await.expect("granted").release().await.expect("released");
+    let moves = opened(&format!("{}?lag=6s", pair.front.url())).await;
+    moves.acquire_with(patient()).await.expect("granted").release().await.expect("released");
+    pair.in_step().await;
+
+    pair.replica.promote().expect("promoted");
+    pair.front.retarget(pair.replica.port());
+    pair.front.disconnect();
+    let moved = Instant::now();
+    let waits = tokio::spawn(async move {
+        let lease = moves.acquire_with(within(60_000)).await.expect("granted");
+        let granted = Instant::now();
+        lease.release().await.expect("released");
+        granted
+    });
+    while moved.elapsed() < Duration::from_secs(2) {
+        stays.acquire_with(patient()).await.expect("granted").release().await.expect("released");
+    }
+    let last = stays.acquire_with(patient()).await.expect("granted");
+    let ended = Instant::now() + Duration::from_micros(last.remaining_micros());
+    assert!(moved.elapsed() < Duration::from_secs(6), "a machine too slow to tell");
+    assert!(waits.await.expect("granted") >= ended, "two held it");
 }
 
 fn lasting(slots: &[&str]) -> PoolOptions {

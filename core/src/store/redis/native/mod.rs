@@ -62,6 +62,8 @@ struct Servers {
     way: Way,
     /// How long each of them may take.
     patience: Duration,
+    /// What the URL says of the [lag](Transport::lag).
+    lag: Micros,
     /// Sent to when a server was left for another.
     changes: watch::Sender<()>,
     /// Whether the last command under way is to leave no connection behind.
@@ -148,7 +150,8 @@ impl Drop for Shared {
 impl Servers {
     fn new(url: RedisUrl, patience: Duration, alarms: Alarms) -> Self {
         let changes = watch::Sender::new(());
-        let way = match url.kind {
+        let RedisUrl { kind, lag } = url;
+        let way = match kind {
             Kind::One(client) => Way::One(Arc::new(Server::new(Place::There(client), patience))),
             Kind::Sentinel { sentinels, name, servers } => {
                 let sentinels = Sentinels::new(sentinels, &name, servers, patience, changes.clone());
@@ -156,7 +159,14 @@ impl Servers {
             }
             Kind::Cluster(nodes) => Way::Cluster(Cluster::new(nodes, patience, alarms, changes.clone())),
         };
-        Servers { way, patience, changes, closed: AtomicBool::new(false), strayed: AtomicBool::new(false) }
+        Servers {
+            way,
+            patience,
+            lag,
+            changes,
+            closed: AtomicBool::new(false),
+            strayed: AtomicBool::new(false),
+        }
     }
 
     async fn send(&self, command: &[String]) -> Reply {
@@ -187,11 +197,12 @@ impl Servers {
 
     /// How long after another server took the place of one commands may still reach that.
     fn lag(&self) -> Micros {
-        match (&self.way, self.sentinels()) {
+        let known = match (&self.way, self.sentinels()) {
             (Way::Cluster(_), _) => cluster::OVERDUE,
             (_, Some(_)) => sentinels::LAG,
             (_, None) => 0,
-        }
+        };
+        known.max(self.lag)
     }
 
     /// Those who say which server is the primary.

@@ -8,11 +8,18 @@ use ::redis::{Client, ErrorKind, IntoConnectionInfo, RedisConnectionInfo, RedisE
 
 use super::KEEPALIVE;
 use crate::error::{Error, Result};
+use crate::{MILLISECOND, Micros, SECOND};
+
+/// The longest that may be said of a server which goes on beside its successor: a day.
+const MAX_LAG: Micros = 86_400 * SECOND;
 
 /// The address of a Redis, with its password if it has one; neither is ever shown.
 #[derive(Clone)]
 pub struct RedisUrl {
     pub(super) kind: Kind,
+    /// How long after another server took the place of one that may go on to serve, as far as only the user can know: the least
+    /// [lag](crate::store::StorePool::lag).
+    pub(super) lag: Micros,
 }
 
 /// What there is at an address.
@@ -42,7 +49,8 @@ struct Parts<'a> {
 impl RedisUrl {
     /// Reads the URL of one server (`redis://`, `rediss://`, `redis+unix://`), of nodes of a cluster
     /// (`redis+cluster://host:port,host:port`), or of sentinels (`redis+sentinel://host:port,host:port/name/database`), both
-    /// also with `rediss`.
+    /// also with `rediss`. `?lag=30s` (or `500ms`, up to a day) says for how long a server may go on to serve beside the one that
+    /// took its place there: so much longer a pool waits that may have lost leases.
     ///
     /// # Errors
     /// `invalid_argument` if it is not one, or names a user without a password (an empty one is written `user:@`); the message does
@@ -51,21 +59,21 @@ impl RedisUrl {
         let scheme = url.split(':').next().unwrap_or_default();
         let kind = match scheme {
             "redis" | "rediss" | "valkey" | "valkeys" => {
-                check(url, &["protocol"], " (and the database is the path)")?;
+                check(url, &["protocol", "lag"], " (and the database is the path)")?;
                 Kind::One(client(url, "redis://user:password@host:port/database")?)
             }
             "redis+unix" | "unix" => {
-                check(url, &["db", "user", "pass", "protocol"], "")?;
+                check(url, &["db", "user", "pass", "protocol", "lag"], "")?;
                 Kind::One(client(url, "redis+unix:///path?db=0")?)
             }
             "redis+cluster" | "rediss+cluster" => {
-                check(url, &["protocol"], "")?;
+                check(url, &["protocol", "lag"], "")?;
                 cluster(&Parts::of(url))?
             }
             "redis+sentinel" | "rediss+sentinel" => {
                 check(
                     url,
-                    &["protocol", "sentinel_password"],
+                    &["protocol", "sentinel_password", "lag"],
                     " (and the database is the path's last part)",
                 )?;
                 sentinel(&Parts::of(url))?
@@ -76,7 +84,7 @@ impl RedisUrl {
                 return Err(Error::invalid("url", known));
             }
         };
-        Ok(RedisUrl { kind })
+        Ok(RedisUrl { kind, lag: lag(url)? })
     }
 }
 
@@ -153,6 +161,26 @@ fn check(url: &str, known: &[&str], besides: &str) -> Result<()> {
     }
     let known = known.join(", ");
     Err(Error::invalid("url", format_args!("has a parameter that is not known; there are: {known}{besides}")))
+}
+
+/// What the URL says that a server may go on to serve beside its successor.
+fn lag(url: &str) -> Result<Micros> {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let mut said = query.split('&').filter_map(|pair| pair.strip_prefix("lag="));
+    let Some(text) = said.next() else { return Ok(0) };
+    let units = [("ms", MILLISECOND), ("s", SECOND)];
+    let span = units.iter().find_map(|(unit, micros)| {
+        let number = text.strip_suffix(unit)?;
+        let digits = number.bytes().all(|letter| letter.is_ascii_digit());
+        number.parse::<Micros>().ok().filter(|_| digits)?.checked_mul(*micros)
+    });
+    match span {
+        Some(span) if span <= MAX_LAG && said.next().is_none() => Ok(span),
+        _ => Err(Error::invalid(
+            "url",
+            "has a lag that is none: write it once, with its unit, as lag=30s or lag=500ms, up to a day",
+        )),
+    }
 }
 
 /// The driver's client of one server, which connects only when it is told to.
@@ -258,6 +286,38 @@ mod tests {
             let error = RedisUrl::new(wrong).unwrap_err();
             assert_eq!(error.field(), Some("url"));
             assert!(error.message().contains(hint) && !error.message().contains("wo#"), "{wrong}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_lag_is_said_with_its_unit() {
+        for (url, lag) in [
+            ("redis://a", 0),
+            ("redis://a?lag=0s", 0),
+            ("redis://a/2?protocol=resp3&lag=30s", 30 * SECOND),
+            ("redis+unix:///run/redis.sock?lag=500ms&db=2", 500 * MILLISECOND),
+            ("rediss+cluster://a,b?lag=86400s", MAX_LAG),
+            ("redis+sentinel://a,b/name?lag=86400000ms&sentinel_password=word", MAX_LAG),
+        ] {
+            assert_eq!(RedisUrl::new(url).expect(url).lag, lag, "{url}");
+        }
+        for wrong in [
+            "",
+            "s",
+            "ms",
+            "30",
+            "-1s",
+            "+1s",
+            "1.5s",
+            "1 s",
+            "1m",
+            "86401s",
+            "99999999999999999999s",
+            "1s&lag=1s",
+        ] {
+            let error = RedisUrl::new(&format!("redis://a?lag={wrong}")).expect_err(wrong);
+            assert_eq!(error.field(), Some("url"), "{wrong}");
+            assert!(error.message().contains("lag=30s"), "{wrong}: {error}");
         }
     }
 
