@@ -140,11 +140,37 @@ pub struct StoreError {
 pub enum Certainty {
     /// It was not performed.
     NotPerformed,
-    /// It was not performed, and sending it again cannot help until somebody mends the cause (rights, a
-    /// schema that is newer).
+    /// It may have been begun, or done if nobody can read the answer, and sending it again cannot help (rights that lack, a key that
+    /// is somebody else's).
     Refused,
     /// It may have been, or may still be: sending the same envelope again tells.
     Unknown,
+    /// It was not performed, and sending it again cannot help until somebody mends the cause (a login, a schema that is
+    /// newer, a policy that evicts). A client without `crowds` has no more than [`Self::Refused`].
+    #[cfg(feature = "crowds")]
+    Barred,
+}
+
+impl Certainty {
+    /// What is barred.
+    #[cfg(feature = "crowds")]
+    pub(crate) const BARRED: Certainty = Certainty::Barred;
+    /// What is barred.
+    #[cfg(not(feature = "crowds"))]
+    pub(crate) const BARRED: Certainty = Certainty::Refused;
+
+    /// Whether sending it again cannot help.
+    #[inline(always)] // Of the small module, which is judged by its size, a call takes more than this.
+    pub(crate) fn is_hopeless(self) -> bool {
+        self == Certainty::Refused || self == Certainty::BARRED
+    }
+
+    /// Whether it was surely not performed.
+    #[inline(always)]
+    pub(crate) fn is_clean(self) -> bool {
+        // Without `crowds` what is barred is what is refused.
+        self == Certainty::NotPerformed || self == Certainty::BARRED && self != Certainty::Refused
+    }
 }
 
 impl StoreError {

@@ -353,9 +353,9 @@ impl<R: Runtime> Carrier<R> {
                 Err(error) => error,
             };
             uncertain |= failure.certainty == Certainty::Unknown;
-            let clean = !uncertain && failure.certainty == Certainty::NotPerformed;
+            let clean = !uncertain && failure.certainty.is_clean();
             let now = self.runtime.now();
-            if failure.certainty == Certainty::Refused || now > first + PURSUIT {
+            if failure.certainty.is_hopeless() || now > first + PURSUIT {
                 self.lock().lanes.fail(failure.cause.clone());
                 let mut again = Vec::new();
                 for mut parcel in parcels {

@@ -395,9 +395,9 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         uncertain |= failure.certainty == Certainty::Unknown;
         let now = self.runtime.now();
         let too_long = now > first + PURSUIT;
-        let hopeless = failure.certainty == Certainty::Refused || too_long;
+        let hopeless = failure.certainty.is_hopeless() || too_long;
         // What was refused may have been begun.
-        let clean = !uncertain && failure.certainty == Certainty::NotPerformed;
+        let clean = !uncertain && failure.certainty.is_clean();
         if hopeless {
             abandon(parcels, &failure.cause, clean, too_long);
         }
@@ -636,7 +636,7 @@ async fn delivery(reply: oneshot::Receiver<Result<Delivered>>) -> Result<Deliver
 /// A pool that is gone again as often as it is made.
 fn homeless() -> StoreError {
     StoreError::new(
-        Certainty::Refused,
+        Certainty::BARRED,
         words(
             "the pool is lost each time",
             "the pool's definition is lost each time: look who flushes the store, or whether it evicts (`doctor` tells its policy)",
@@ -657,7 +657,7 @@ fn forgotten() -> StoreError {
 
 /// A store for whose time every envelope is too late, or too early.
 fn jumping() -> StoreError {
-    StoreError::new(Certainty::Refused, JUMPS)
+    StoreError::new(Certainty::BARRED, JUMPS)
 }
 
 /// What is said of a store whose clock does.

@@ -126,7 +126,7 @@ fn fit(answer: &Resp) -> Result<(), StoreError> {
                 let cause = format!(
                     "its maxmemory-policy is {policy}, which deletes leases when memory is full: set it to noeviction"
                 );
-                return Err(StoreError::new(Certainty::Refused, cause));
+                return Err(StoreError::new(Certainty::BARRED, cause));
             }
         }
         _ => {}

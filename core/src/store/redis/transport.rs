@@ -2,6 +2,8 @@
 
 use std::future::Future;
 
+#[cfg(not(target_family = "wasm"))]
+use super::native::NO_NODE;
 use crate::Micros;
 use crate::runtime::{MaybeSend, MaybeSync};
 use crate::store::{Certainty, Listener, StoreError, Watch};
@@ -95,8 +97,8 @@ pub(super) fn inner(text: &str) -> &str {
 }
 
 /// What an error reply says of the script that it answers. Only the code word counts: texts differ from
-/// server to server. The script raises errors before its first write only, so an error means that nothing
-/// was changed; `BUSY` alone may come while an earlier copy of the envelope still runs.
+/// server to server. `BUSY` may come while an earlier copy of the envelope still runs; and what a script meets with may come
+/// behind its first write where a user's rights lack a command.
 pub(super) fn classify(text: &str) -> StoreError {
     // In wasm the package's own half does it, as the module is judged by its size.
     #[cfg(not(target_family = "wasm"))]
@@ -106,6 +108,11 @@ pub(super) fn classify(text: &str) -> StoreError {
         "BUSY" | "UNKILLABLE" => Certainty::Unknown,
         "MOVED" | "ASK" | "READONLY" | "LOADING" | "MASTERDOWN" | "CLUSTERDOWN" | "TRYAGAIN" | "NOSCRIPT"
         | "OOM" | "NOREPLICAS" | "MISCONF" => Certainty::NotPerformed,
+        // Said of whoever may do nothing yet, by our scripts before they write, and of a server that is no good before it is asked.
+        #[cfg(feature = "crowds")]
+        "NOAUTH" | "WRONGPASS" | "SCHEMA" | "CLOCK" | "NOREPLID" => Certainty::Barred,
+        #[cfg(not(target_family = "wasm"))]
+        _ if text.starts_with("its maxmemory-policy is ") || text == NO_NODE => Certainty::BARRED,
         _ => Certainty::Refused,
     };
     StoreError::new(certainty, text)
@@ -122,6 +129,8 @@ mod tests {
             ("LOADING Valkey is loading the dataset in memory", Certainty::NotPerformed),
             ("READONLY You can't write against a read only replica.", Certainty::NotPerformed),
             ("OOM command not allowed when used memory > 'maxmemory'.", Certainty::NotPerformed),
+            ("NOAUTH Authentication required.", Certainty::BARRED),
+            ("SCHEMA this pool has schema 99 of leasehold", Certainty::BARRED),
             ("NOPERM this user has no permissions", Certainty::Refused),
             ("WRONGTYPE Operation against a key", Certainty::Refused),
             // As a transport of a program's own passes it on that Redis 6.2 said.

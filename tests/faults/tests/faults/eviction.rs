@@ -23,6 +23,7 @@ async fn an_eviction_policy_is_refused() {
         let error = outcome.expect_err("it would delete leases");
         assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
         assert!(error.message().contains(policy) && error.message().contains("noeviction"), "{error}");
+        assert!(error.message().contains("nothing was done"), "{error}");
         // Once it is set right, the same handle works.
         let set = server.command(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
         assert_eq!(set.expect("a reply"), Resp::ok());

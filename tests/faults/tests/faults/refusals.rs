@@ -183,7 +183,7 @@ async fn a_server_that_wants_a_password_says_noauth() {
                 .await;
         let error = outcome.expect_err("no rights");
         assert_eq!(error.code(), Code::StoreUnavailable, "{error}");
-        assert!(error.message().contains(cause), "{error}");
+        assert!(error.message().contains(cause) && error.message().contains("nothing was done"), "{error}");
     }
     goes_on(&handle(&server.url()).pool_with("relayers", options(&["a"]), None).await.expect("opens")).await;
     // The password is changed while the pool is open, and its connection lost.

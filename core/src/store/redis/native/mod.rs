@@ -18,6 +18,7 @@ mod tls;
 mod topology;
 mod url;
 
+pub(super) use topology::NO_NODE;
 pub use url::RedisUrl;
 
 use std::fmt;

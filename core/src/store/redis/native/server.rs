@@ -309,7 +309,7 @@ impl Server {
         // Each is asked as it is connected to: it may be another than the one before.
         match fit(&told(&mut connection, &POLICY).await?) {
             Ok(()) => {}
-            Err(error) if error.certainty == Certainty::Refused => {
+            Err(error) if error.certainty == Certainty::BARRED => {
                 return Err(Ok(Resp::Error(error.cause)));
             }
             Err(error) => return Err(Err(not_sent(error.cause))),

@@ -11,7 +11,7 @@ pub(super) const SECTION: [&str; 2] = ["INFO", "cluster"];
 
 /// What is said of a server that is none: which of several was asked would depend on the order in which they are named, and
 /// each would grant what another has granted.
-pub(super) const NO_NODE: &str = "it is a server by itself (cluster_enabled:0) and no node of a cluster: give a server's own \
+pub(in crate::store::redis) const NO_NODE: &str = "it is a server by itself (cluster_enabled:0) and no node of a cluster: give a server's own \
     address (redis://) to use it alone, or the addresses of nodes of one cluster";
 
 /// Whether this answer to [`SECTION`] is a server's that is no node. What may not be seen is not refused.
