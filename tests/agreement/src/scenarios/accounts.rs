@@ -1,6 +1,6 @@
 //! Accounts: their nonces, and who may use them.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::scenario::{Scenario, TTL, any, change, define, release, renew, resync, these, used};
 
@@ -41,16 +41,23 @@ pub fn nonces() -> Scenario {
             fence = told.lease("a");
         }
     }
-    let rewind = |chain: &str, rewind: bool| {
+    let read = |fence: &Value, chain: &str, rewind: bool| {
         json!({
             "request": "resync", "slot": "a", "fence": fence, "chain": chain, "rewind": rewind, "settle": "20000000",
         })
     };
-    told.ask(rewind("9007199254740996", false));
-    told.pass(1).ask(rewind("19", false));
-    told.ask(rewind("5", true));
-    told.pass(19).ask(rewind("4", false));
-    told.pass(1).ask(rewind("4", false));
+    told.ask(read(&fence, "9007199254740996", false));
+    told.pass(1).ask(read(&fence, "19", false));
+    told.ask(read(&fence, "5", true));
+    told.pass(19).ask(read(&fence, "4", false));
+    told.pass(1).ask(read(&fence, "4", false));
+    // From when it was raised, and not from a release that left it as it was.
+    told.ask(used("a", &fence, 9));
+    let fence = told.lease("a");
+    told.pass(10).ask(release("a", &fence, "unused"));
+    let fence = told.lease("a");
+    told.pass(9).ask(read(&fence, "6", false));
+    told.pass(1).ask(read(&fence, "6", false));
     told
 }
 
