@@ -155,7 +155,7 @@ fn a_server_that_does_not_say_who_it_is_performs_nothing() {
     let envelope = Envelope { requests: vec![define], ..Envelope::default() };
     transport.redis().set_config("master-replid", "untold");
     let error = perform(&pool, &envelope).expect_err("an error");
-    assert_eq!(error.certainty, Certainty::Refused);
+    assert_eq!(error.certainty, Certainty::Barred);
     assert!(error.cause.starts_with("NOREPLID"), "{error:?}");
     transport.redis().set_config("master-replid", "");
     assert!(matches!(perform(&pool, &envelope), Ok(Answer::Performed(_))));
@@ -193,7 +193,7 @@ fn a_server_whose_clock_is_a_lifetime_ahead_performs_nothing() {
     assert!(matches!(perform(&pool, &envelope), Ok(Answer::Performed(_))));
     transport.redis().set_time(started + AHEAD);
     let error = perform(&pool, &envelope).expect_err("an error");
-    assert_eq!(error.certainty, Certainty::Refused);
+    assert_eq!(error.certainty, Certainty::Barred);
     assert!(error.cause.starts_with("CLOCK"), "{error:?}");
     transport.redis().set_time(started + SECOND);
     let Ok(Answer::Performed(performed)) = perform(&pool, &envelope) else { panic!("it is right again") };
