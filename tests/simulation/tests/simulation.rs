@@ -1,7 +1,7 @@
 //! Worlds from seeds; see the crate's own page. `LEASEHOLD_SEED=n` replays one and tells everything,
 //! `LEASEHOLD_SEEDS=n` plays so many.
 
-use std::fmt::Write;
+use std::fmt::{Debug, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -357,12 +357,26 @@ fn play(scene: Scene, usual: u64, kinds: &[&str]) {
 fn a_seed_gives_one_world() {
     for scene in [Scene::Pools, Scene::Locks, Scene::Thefts, Scene::Robberies, Scene::Limits, Scene::Tokens] {
         for redis in [false, true] {
-            let digest = || format!("{:?}", run(7, scene, redis, None, &Census::default()).events);
-            assert!(digest() == digest(), "two worlds from one seed");
+            let events = || run(7, scene, redis, None, &Census::default()).events;
+            are_equal(&format!("{scene:?}, redis: {redis}"), events(), events());
         }
     }
-    let digest = || format!("{:?}", vote(7, None, &Census::default()).events);
-    assert!(digest() == digest(), "two worlds from one seed");
+    let events = || vote(7, None, &Census::default()).events;
+    are_equal("votes", events(), events());
+}
+
+/// Panics with what differs first in two worlds from one seed.
+fn are_equal<E: Debug>(of: &str, one: Vec<E>, other: Vec<E>) {
+    let told = |events: Vec<E>| events.into_iter().map(|event| format!("{event:?}")).collect::<Vec<_>>();
+    let (one, other) = (told(one), told(other));
+    if let Some(at) = (0..one.len().max(other.len())).find(|&at| one.get(at) != other.get(at)) {
+        let around = at.saturating_sub(3)..=at;
+        panic!(
+            "{of}: two worlds from one seed, from event {at} on\n{:#?}\n{:#?}",
+            around.clone().map(|at| one.get(at)).collect::<Vec<_>>(),
+            around.map(|at| other.get(at)).collect::<Vec<_>>()
+        );
+    }
 }
 
 #[test]

@@ -34,6 +34,11 @@ struct Lines {
 }
 
 impl Lobby {
+    /// An empty one; the seed is for [`Refusals::new`].
+    pub fn new(seed: u64) -> Self {
+        Lobby { refusals: Mutex::new(Refusals::new(seed)), ..Lobby::default() }
+    }
+
     /// The line of those who wait for the same limits.
     pub fn line(&self, charges: &[Charge]) -> Arc<Line> {
         let limits: Limits =

@@ -1,7 +1,7 @@
 //! What was heard of last, of more than can be remembered.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash};
+use std::hash::Hash;
 
 use crate::limits::Hashes;
 
@@ -29,11 +29,6 @@ impl<K: Eq + Hash, V> Recent<K, V> {
 
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.known.values().map(|(_, value)| value)
-    }
-
-    /// The hash of a name, by which strangers choose none that collide.
-    pub fn hash(&self, name: &K) -> u64 {
-        self.known.hasher().hash_one(name)
     }
 
     /// What is known of what is heard of once more.

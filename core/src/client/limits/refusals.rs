@@ -1,5 +1,9 @@
 //! Refusals that the store told a moment ago, so that those who ask again at once do not ask the store.
 
+use std::hash::BuildHasher;
+
+use rustc_hash::FxBuildHasher;
+
 use super::answer::{LimitAnswer, Said};
 use super::recent::Recent;
 use crate::id::Name;
@@ -17,6 +21,8 @@ const GROUPS: usize = 256;
 /// What was refused, by limit.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
+    /// Which limits are of one group is drawn from it: strangers are not to choose that by their names.
+    seed: u64,
     known: Recent<Name, Refusal>,
     /// How often something was given back or reset here.
     changes: u64,
@@ -36,6 +42,10 @@ struct Refusal {
 }
 
 impl Refusals {
+    pub fn new(seed: u64) -> Self {
+        Refusals { seed, ..Refusals::default() }
+    }
+
     /// A refusal of these charges, by the same rules: of what is known the longest, as the store tells it. One of less would be as
     /// sure, but its time would be too soon.
     pub fn recall(&self, charges: &[Charge], now: Micros) -> Option<LimitAnswer> {
@@ -105,7 +115,7 @@ impl Refusals {
 
     fn group(&self, limit: &Name) -> usize {
         // The lower bits suffice.
-        self.known.hash(limit) as usize % GROUPS
+        FxBuildHasher.hash_one((self.seed, limit)) as usize % GROUPS
     }
 }
 

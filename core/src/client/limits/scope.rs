@@ -102,7 +102,7 @@ pub(super) fn open_named<S: LimitStore, R: Runtime>(
 
 impl<R: Runtime> Scope<R> {
     pub(super) fn new(ledger: Box<dyn AnyLedger>, runtime: R, response_timeout: Micros) -> Arc<Self> {
-        let lobby = Arc::<Lobby>::default();
+        let lobby = Arc::new(Lobby::new(runtime.random()));
         Arc::new(Scope {
             carrier: Carrier::new(ledger, runtime.clone(), response_timeout, lobby.clone()),
             alone: Alone::new(runtime.random_id()),

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "redis")]
 use super::native::NO_NODE;
 use crate::Micros;
 use crate::runtime::{MaybeSend, MaybeSync};
@@ -111,7 +111,7 @@ pub(super) fn classify(text: &str) -> StoreError {
         // Said of whoever may do nothing yet, by our scripts before they write, and of a server that is no good before it is asked.
         #[cfg(feature = "crowds")]
         "NOAUTH" | "WRONGPASS" | "SCHEMA" | "CLOCK" | "NOREPLID" => Certainty::Barred,
-        #[cfg(not(target_family = "wasm"))]
+        #[cfg(feature = "redis")]
         _ if text.starts_with("its maxmemory-policy is ") || text == NO_NODE => Certainty::BARRED,
         _ => Certainty::Refused,
     };
