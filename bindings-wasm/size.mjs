@@ -6,7 +6,7 @@ const KB = 1024;
 /** Each module: where it lies with its scripts, what it should take, and the most that it may. */
 const MODULES = [
   { name: "leasehold-wasm", folder: "dist", budget: 60 * KB, limit: 100 * KB },
-  { name: "leasehold-wasm/full", folder: "dist/full", limit: 296 * KB },
+  { name: "leasehold-wasm/full", folder: "dist/full", limit: 297 * KB },
 ];
 
 const packed = (path) => gzipSync(readFileSync(new URL(path, import.meta.url)), { level: 9 }).length;

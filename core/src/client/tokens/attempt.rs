@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::claim::Claiming;
 use super::options::check_inputs;
-use super::purse::Lent;
+use super::purse::{Asking, Lent};
 use super::turns::Turn;
 use super::{Counts, PageAsk, SelectOptions, Selection, Wallet};
 use crate::client::Lease;
@@ -14,7 +14,7 @@ use crate::client::pool::acquisition::mix;
 use crate::client::pool::courier::unavailable;
 use crate::client::pool::waiting::closed;
 use crate::error::{Code, Error, Result};
-use crate::runtime::{self, Runtime};
+use crate::runtime::{self, BoxedFuture, Runtime};
 use crate::store::Store;
 use crate::tokens::{Amount, Event, Selector, Spender, Step, Verdict};
 use crate::{MILLISECOND, Micros, SECOND};
@@ -170,50 +170,30 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
         if self.patient { self.deadline } else { self.now() + self.wallet.core.response_timeout }
     }
 
-    /// The next page. Of those who want one at the same time one asks, and the others look at what came.
+    /// The next page. Of those who want one at the same time one asks, and the others look at what came. One that takes longer than
+    /// who asked for it has time is for those who come next.
     async fn fetch(&mut self) -> Result<()> {
-        let core = &self.wallet.core;
+        let runtime = &self.wallet.core.runtime;
         let before = self.purse.pages();
         let limit = self.patience();
-        let fetch = async {
-            let _turn = self.purse.turn().await;
-            if self.purse.pages() != before {
-                return Ok::<(), String>(());
+        let fetched = match runtime::by(runtime, limit, std::pin::pin!(self.purse.turn())).await {
+            Some(_) if self.purse.pages() != before => Some(Ok(())),
+            Some(turn) => {
+                let mut page: BoxedFuture<'static, _> = Box::pin(self.wallet.clone().fetch(turn));
+                let fetched = runtime::by(runtime, limit, &mut page).await;
+                if fetched.is_none() {
+                    runtime.spawn_at_once(async move { drop(page.await) });
+                }
+                fetched
             }
-            let now = core.runtime.now();
-            let after = self.purse.pool().next_page(now);
-            let ask = PageAsk {
-                wallet: self.wallet.name.clone(),
-                currency: self.purse.currency.clone(),
-                after: after.clone(),
-                limit: self.wallet.options.page,
-                seed: core.secret,
-            };
-            // The turn is this caller's for no longer, whatever its timeout.
-            let patience = now + PAGE_TIME.max(self.wallet.options.max_age);
-            let page = runtime::by(&core.runtime, patience, self.wallet.source.page(ask)).await;
-            let Some(page) = page else {
-                self.purse.pool().lose_page();
-                return Ok(());
-            };
-            let page = page.and_then(|page| {
-                let absorbed = self.purse.pool().absorb(now, after.as_deref(), page);
-                absorbed.map_err(|error| error.message().to_owned())
-            });
-            if let Err(cause) = page {
-                self.purse.pool().lose_page();
-                return Err(cause);
-            }
-            self.purse.note_page();
-            self.wallet.counts.pages.fetch_add(1, Relaxed);
-            Ok(())
+            None => None,
         };
-        match runtime::by(&core.runtime, limit, std::pin::pin!(fetch)).await {
+        match fetched {
             Some(Ok(())) => {}
             // What it said before stands, and who waits for others asks again in a moment.
             Some(Err(_)) if self.patient && self.selector.waits() => {
-                let pause = core.runtime.jitter(AGAIN).min(self.deadline.saturating_sub(self.now()));
-                core.runtime.sleep(pause).await;
+                let pause = runtime.jitter(AGAIN).min(self.deadline.saturating_sub(self.now()));
+                runtime.sleep(pause).await;
             }
             Some(Err(cause)) => return Err(source_failed(&cause)),
             // A patient one learns that its time is over from its selector.
@@ -333,6 +313,38 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
             ),
         };
         Error::new(code, message).after(left)
+    }
+}
+
+impl<S: Store, R: Runtime> Wallet<S, R> {
+    /// Asks the source for the next page, and takes it in; or says in words why there is none.
+    async fn fetch(self: Arc<Self>, turn: Asking) -> Result<(), String> {
+        let (runtime, purse) = (&self.core.runtime, &turn.purse);
+        let now = runtime.now();
+        let after = purse.pool().next_page(now);
+        let ask = PageAsk {
+            wallet: self.name.clone(),
+            currency: purse.currency.clone(),
+            after: after.clone(),
+            limit: self.options.page,
+            seed: self.core.secret,
+        };
+        let patience = now + PAGE_TIME.max(self.options.max_age);
+        let Some(page) = runtime::by(runtime, patience, self.source.page(ask)).await else {
+            purse.pool().lose_page();
+            return Ok(());
+        };
+        let page = page.and_then(|page| {
+            let absorbed = purse.pool().absorb(now, after.as_deref(), page);
+            absorbed.map_err(|error| error.message().to_owned())
+        });
+        if let Err(cause) = page {
+            purse.pool().lose_page();
+            return Err(cause);
+        }
+        purse.note_page();
+        self.counts.pages.fetch_add(1, Relaxed);
+        Ok(())
     }
 }
 

@@ -54,6 +54,14 @@ impl Purses {
     }
 }
 
+impl Lent {
+    /// Waits for one's turn to ask the source.
+    pub async fn turn(&self) -> Asking {
+        let turn = self.asking.clone().lock_owned().await;
+        Asking { purse: self.clone(), _turn: turn }
+    }
+}
+
 impl Deref for Lent {
     type Target = Purse;
 
@@ -78,7 +86,7 @@ pub(super) struct Purse {
     pub currency: Arc<str>,
     pool: Mutex<Candidates>,
     /// Who asks the source.
-    asking: futures_util::lock::Mutex<()>,
+    asking: Arc<futures_util::lock::Mutex<()>>,
     /// How many pages came.
     pages: AtomicU64,
     /// Those who pause.
@@ -96,7 +104,7 @@ impl Purse {
         Ok(Purse {
             currency,
             pool: Mutex::new(Candidates::new(seed, max_age)),
-            asking: futures_util::lock::Mutex::default(),
+            asking: Arc::default(),
             pages: AtomicU64::new(0),
             turns: Mutex::default(),
         })
@@ -104,11 +112,6 @@ impl Purse {
 
     pub fn pool(&self) -> MutexGuard<'_, Candidates> {
         unpoisoned(&self.pool)
-    }
-
-    /// Waits for one's turn to ask the source.
-    pub async fn turn(&self) -> Asking<'_> {
-        Asking { purse: self, _turn: self.asking.lock().await }
     }
 
     pub fn pages(&self) -> u64 {
@@ -175,13 +178,13 @@ impl Purse {
 }
 
 /// One who asks the source, and whose page is under way no more when this is dropped.
-pub(super) struct Asking<'a> {
-    purse: &'a Purse,
+pub(super) struct Asking {
+    pub purse: Lent,
     /// Dropped after that.
-    _turn: futures_util::lock::MutexGuard<'a, ()>,
+    _turn: futures_util::lock::OwnedMutexGuard<()>,
 }
 
-impl Drop for Asking<'_> {
+impl Drop for Asking {
     fn drop(&mut self) {
         self.purse.pool().end_page();
     }

@@ -527,6 +527,35 @@ async fn u6_failures_of_source_and_arguments_are_their_own() {
     assert_eq!(wallet.select_with(1u64, currency).await.unwrap_err().field(), Some("currency"));
 }
 
+// Each asked anew, and what had been asked before was dropped: nobody ever selected of a source slower than that.
+#[tokio::test(start_paused = true)]
+async fn a_page_that_takes_longer_than_who_asked_for_it_has_time_is_for_who_comes_next() {
+    let handle = opened("slow-pages");
+    let asked = Arc::new(AtomicUsize::new(0));
+    let source = {
+        let asked = asked.clone();
+        move |_: PageAsk| {
+            let fails = asked.fetch_add(1, Ordering::SeqCst) == 0;
+            async move {
+                tokio::time::sleep(Duration::from_secs(3)).await;
+                let tokens = vec![Token::new("a", 5u64), Token::new("b", 5u64)];
+                if fails { Err("a disk stood still") } else { Ok(Page { tokens, next: None }) }
+            }
+        }
+    };
+    let wallet = handle.tokens_with("w", Arc::new(source), TokensOptions::default()).unwrap();
+    let within = |time| wallet.select_with(5u64, SelectOptions { timeout: Some(time), ..euros() });
+    let two = futures_util::future::join(within(SECOND), within(SECOND)).await;
+    assert_eq!((code(two.0), code(two.1)), (Code::TimedOut, Code::TimedOut));
+    // Without patience for others an answer may take 2 s all the same. The first failed after 3 s, when nobody was there to hear it.
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    assert_eq!(code(within(0).await), Code::SourceUnavailable);
+    let selections = futures_util::future::join(within(2 * SECOND), within(2 * SECOND)).await;
+    assert!(selections.0.is_ok() && selections.1.is_ok());
+    assert_eq!((asked.load(Ordering::SeqCst), wallet.counts().pages), (2, 1));
+}
+
 #[tokio::test(start_paused = true)]
 async fn pages_that_are_wanted_at_the_same_time_are_asked_for_once() {
     let handle = opened("pages");
