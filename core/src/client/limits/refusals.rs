@@ -6,6 +6,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::answer::{LimitAnswer, Said};
 use super::recent::Recent;
+use crate::client::pool::acquisition::mix;
 use crate::id::Name;
 use crate::limits::{Amount, Charge, Request, Rule};
 use crate::{Micros, SECOND};
@@ -115,7 +116,7 @@ impl Refusals {
 
     fn group(&self, limit: &Name) -> usize {
         // The lower bits suffice.
-        FxBuildHasher.hash_one((self.seed, limit)) as usize % GROUPS
+        mix(self.seed ^ FxBuildHasher.hash_one(limit)) as usize % GROUPS
     }
 }
 

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use futures_util::FutureExt;
+
 use super::claim::Claiming;
 use super::options::check_inputs;
 use super::purse::{Asking, Lent};
@@ -171,7 +173,7 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
     }
 
     /// The next page. Of those who want one at the same time one asks, and the others look at what came. One that takes longer than
-    /// who asked for it has time is for those who come next.
+    /// who asked for it has time is there for those who come next, if that is not too long, and the handle is not closed before.
     async fn fetch(&mut self) -> Result<()> {
         let runtime = &self.wallet.core.runtime;
         let before = self.purse.pages();
@@ -182,7 +184,11 @@ impl<S: Store, R: Runtime> Attempt<S, R> {
                 let mut page: BoxedFuture<'static, _> = Box::pin(self.wallet.clone().fetch(turn));
                 let fetched = runtime::by(runtime, limit, &mut page).await;
                 if fetched.is_none() {
-                    runtime.spawn_at_once(async move { drop(page.await) });
+                    let core = self.wallet.core.clone();
+                    runtime.spawn_at_once(async move {
+                        let page = runtime::by(&core.runtime, limit + PAGE_TIME, page);
+                        runtime::before(core.room.closing().map(drop), std::pin::pin!(page)).await;
+                    });
                 }
                 fetched
             }

@@ -556,6 +556,39 @@ async fn a_page_that_takes_longer_than_who_asked_for_it_has_time_is_for_who_come
     assert_eq!((asked.load(Ordering::SeqCst), wallet.counts().pages), (2, 1));
 }
 
+// For as long as tokens are offered, which may be a year, nobody had asked anew.
+#[tokio::test(start_paused = true)]
+async fn a_page_that_never_comes_is_given_up_soon_and_at_once_as_the_handle_closes() {
+    let handle = opened("hung-pages");
+    let (asked, source) = (Arc::new(AtomicUsize::new(0)), Arc::new(()));
+    let hangs = {
+        let (asked, source) = (asked.clone(), source.clone());
+        move |_: PageAsk| {
+            asked.fetch_add(1, Ordering::SeqCst);
+            let source = source.clone();
+            async move {
+                std::future::pending::<()>().await;
+                drop(source);
+                Ok::<_, String>(Page::default())
+            }
+        }
+    };
+    let options =
+        TokensOptions { max_age: 86_400 * SECOND, settle: 2 * 86_400 * SECOND, ..TokensOptions::default() };
+    let wallet = handle.tokens_with("w", Arc::new(hangs), options).unwrap();
+    for times in 1..=2 {
+        let selection = wallet.select_with(5u64, SelectOptions { timeout: Some(SECOND), ..euros() }).await;
+        assert_eq!((code(selection), asked.load(Ordering::SeqCst)), (Code::TimedOut, times));
+        if times == 1 {
+            tokio::time::sleep(Duration::from_secs(31)).await;
+        }
+    }
+    assert_eq!(Arc::strong_count(&source), 3, "the second is under way");
+    handle.close();
+    idle().await;
+    assert_eq!(Arc::strong_count(&source), 2);
+}
+
 #[tokio::test(start_paused = true)]
 async fn pages_that_are_wanted_at_the_same_time_are_asked_for_once() {
     let handle = opened("pages");

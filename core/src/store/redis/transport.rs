@@ -96,8 +96,8 @@ pub(super) fn inner(text: &str) -> &str {
     said.filter(|said| said.starts_with(|letter: char| letter.is_ascii_uppercase())).unwrap_or(text)
 }
 
-/// What an error reply says of the script that it answers. Only the code word counts: texts differ from
-/// server to server. `BUSY` may come while an earlier copy of the envelope still runs; and what a script meets with may come
+/// What an error reply says of the script that it answers. Of servers only the code word counts: their texts differ. What the
+/// native transport says itself of a server that it does not use has none. `BUSY` may come while an earlier copy of the envelope still runs; and what a script meets with may come
 /// behind its first write where a user's rights lack a command.
 pub(super) fn classify(text: &str) -> StoreError {
     // In wasm the package's own half does it, as the module is judged by its size.
@@ -112,6 +112,7 @@ pub(super) fn classify(text: &str) -> StoreError {
         #[cfg(feature = "crowds")]
         "NOAUTH" | "WRONGPASS" | "SCHEMA" | "CLOCK" | "NOREPLID" => Certainty::Barred,
         #[cfg(feature = "redis")]
+        // In the words of `fit`: of one that evicts no more is known than these.
         _ if text.starts_with("its maxmemory-policy is ") || text == NO_NODE => Certainty::BARRED,
         _ => Certainty::Refused,
     };
@@ -121,6 +122,16 @@ pub(super) fn classify(text: &str) -> StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(feature = "redis")]
+    #[test]
+    fn what_a_server_is_not_used_for_was_not_done() {
+        let policy = ["maxmemory-policy", "allkeys-lru"].map(|text| Resp::Text(text.to_owned()));
+        let evicts = super::super::fit(&Resp::List(policy.to_vec())).unwrap_err();
+        for cause in [&*evicts.cause, NO_NODE] {
+            assert_eq!(classify(cause).certainty, Certainty::BARRED, "{cause}");
+        }
+    }
 
     #[test]
     fn replies_are_told_apart_by_their_code_word() {

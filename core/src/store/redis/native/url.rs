@@ -166,8 +166,9 @@ fn check(url: &str, known: &[&str], besides: &str) -> Result<()> {
 /// What the URL says that a server may go on to serve beside its successor.
 fn lag(url: &str) -> Result<Micros> {
     let query = url.split_once('?').map_or("", |(_, query)| query);
-    let mut said = query.split('&').filter_map(|pair| pair.strip_prefix("lag="));
+    let mut said = query.split('&').filter_map(|pair| pair.strip_prefix("lag"));
     let Some(text) = said.next() else { return Ok(0) };
+    let text = text.strip_prefix('=').unwrap_or_default();
     let units = [("ms", MILLISECOND), ("s", SECOND)];
     let span = units.iter().find_map(|(unit, micros)| {
         let number = text.strip_suffix(unit)?;
@@ -318,6 +319,9 @@ mod tests {
             let error = RedisUrl::new(&format!("redis://a?lag={wrong}")).expect_err(wrong);
             assert_eq!(error.field(), Some("url"), "{wrong}");
             assert!(error.message().contains("lag=30s"), "{wrong}: {error}");
+        }
+        for wrong in ["redis://a?lag", "redis://a?lag&protocol=resp3"] {
+            assert!(RedisUrl::new(wrong).expect_err(wrong).message().contains("lag=30s"), "{wrong}");
         }
     }
 
