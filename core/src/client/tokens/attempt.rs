@@ -21,7 +21,8 @@ use crate::store::Store;
 use crate::tokens::{Amount, Event, Selector, Spender, Step, Verdict};
 use crate::{MILLISECOND, Micros, SECOND};
 
-/// A page may take as long as what it lists is offered, and so long at least: others wait for their turn to ask.
+/// A page may take as long as what it lists is offered, and so long at least: others wait for their turn to ask. And so much
+/// longer, at most, than who asked for it has time.
 const PAGE_TIME: Micros = 30 * SECOND;
 
 /// After so long at most a source is asked again that failed a selection that waits.

@@ -97,8 +97,8 @@ pub(super) fn inner(text: &str) -> &str {
 }
 
 /// What an error reply says of the script that it answers. Of servers only the code word counts: their texts differ. What the
-/// native transport says itself of a server that it does not use has none. `BUSY` may come while an earlier copy of the envelope still runs; and what a script meets with may come
-/// behind its first write where a user's rights lack a command.
+/// native transport says itself of a server that it does not use has none. `BUSY` may come while an earlier copy of the
+/// envelope still runs; and what a script meets with may come behind its first write where a user's rights lack a command.
 pub(super) fn classify(text: &str) -> StoreError {
     // In wasm the package's own half does it, as the module is judged by its size.
     #[cfg(not(target_family = "wasm"))]

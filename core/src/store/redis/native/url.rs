@@ -153,8 +153,7 @@ fn check(url: &str, known: &[&str], besides: &str) -> Result<()> {
             "has a #: in a password it is written %23, and nothing may follow it",
         ));
     }
-    let query = url.split_once('?').map_or("", |(_, query)| query);
-    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    let pairs = parameters(url).filter(|pair| !pair.is_empty());
     let mut keys = pairs.map(|pair| pair.split_once('=').map_or(pair, |(key, _)| key));
     if keys.all(|key| known.contains(&key)) {
         return Ok(());
@@ -163,10 +162,14 @@ fn check(url: &str, known: &[&str], besides: &str) -> Result<()> {
     Err(Error::invalid("url", format_args!("has a parameter that is not known; there are: {known}{besides}")))
 }
 
+/// What stands behind the question mark, pair by pair.
+fn parameters(url: &str) -> impl Iterator<Item = &str> {
+    url.split_once('?').map_or("", |(_, query)| query).split('&')
+}
+
 /// What the URL says that a server may go on to serve beside its successor.
 fn lag(url: &str) -> Result<Micros> {
-    let query = url.split_once('?').map_or("", |(_, query)| query);
-    let mut said = query.split('&').filter_map(|pair| pair.strip_prefix("lag"));
+    let mut said = parameters(url).filter_map(|pair| pair.strip_prefix("lag"));
     let Some(text) = said.next() else { return Ok(0) };
     let text = text.strip_prefix('=').unwrap_or_default();
     let units = [("ms", MILLISECOND), ("s", SECOND)];
