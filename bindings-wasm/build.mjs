@@ -42,7 +42,7 @@ const size = [
 ];
 
 // Once more over what came of that: some of it can be folded now.
-const again = ["--gufa", "--code-folding", "-Oz", "--one-caller-inline-max-function-size=17", "--dealign", "--low-memory-unused"];
+const again = ["--gufa", "--code-folding", "-Oz", "-Oz", "--one-caller-inline-max-function-size=17", "--dealign", "--low-memory-unused"];
 
 // The levels are those of -Oz, for how it is written.
 const sort = ["--reorder-functions-by-name", "--strip-debug", "--optimize-level=2", "--shrink-level=2"];

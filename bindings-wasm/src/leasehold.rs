@@ -38,7 +38,7 @@ pub fn handle(target: &JsValue, is_transport: bool, options: &JsValue) -> Result
         _ if is_transport => EitherStore::Redis(RedisStore::new(HostTransport(target.clone()))),
         Some(name) => EitherStore::Memory(MemoryStore::named(&name, store_clock())),
         None => {
-            let advice = "there are no sockets here: give `memory:` or a transport, such as a fetchTransport";
+            let advice = "there are no sockets here: give `memory:` or a transport";
             return Err(Error::invalid("url", advice).into());
         }
     };

@@ -27,7 +27,7 @@ impl Transport for HostTransport {
                 let answer: Array = answer.unchecked_into();
                 let reply = read(&answer.get(1), MAX_DEPTH);
                 let reply = reply.ok_or_else(|| {
-                    let words = "the transport gave what is no reply: a string, an integer, null or an array of these";
+                    let words = "the transport gave no string, integer, null or array of these";
                     TransportError::NoReply(words.to_owned())
                 })?;
                 Ok(match (answer.get(0).is_truthy(), reply) {

@@ -453,8 +453,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let request = Request::Release { lease: lease.clone(), outcome, cooldown };
         let sent = self.runtime.now();
         let patience = sent + self.response_timeout;
-        let reply = self.courier.post(request, patience, sent + self.options.ttl);
-        self.call_first(lease, cooldown);
+        let reply = self.courier.hand_back(request, patience, sent + self.options.ttl);
         match runtime::by(&self.runtime, patience + self.response_timeout, pin!(reply)).await {
             Some(delivered) => Ok(delivered?.take()),
             None => Err(self.silence(unsure)),
@@ -476,15 +475,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
         let request = Request::Release { lease: lease.clone(), outcome, cooldown };
         let until = self.runtime.now() + self.options.ttl;
-        drop(self.courier.post(request, until, until));
-        self.call_first(lease, cooldown);
-    }
-
-    /// What does not rest is for those who wait here first: their claim travels in the same envelope.
-    fn call_first(&self, released: &LeaseRef, cooldown: Micros) {
-        if cooldown == 0 {
-            self.room.call_first(&released.slot);
-        }
+        drop(self.courier.hand_back(request, until, until));
     }
 }
 

@@ -33,8 +33,16 @@ impl Pool {
                 if waiting {
                     self.pass_over_the_impossible(now);
                 }
+                // Who came before it is served first: there may be enough for both.
+                let behind = loop {
+                    let behind = waiting && self.line.precedes(None, now, claim);
+                    if !behind || self.count_ready() < least || !self.serve_first(now, draw) {
+                        break behind;
+                    }
+                    self.serve_names(now);
+                };
                 let ready = self.count_ready();
-                if ready < least || waiting && self.line.precedes(None, now, claim) {
+                if behind || ready < least {
                     let why = if self.total() == 0 { Refusal::NoSlot } else { Refusal::Exhausted };
                     return self.refuse(now, claim, why);
                 }

@@ -47,7 +47,7 @@ impl Pool {
     }
 
     /// Offers what is ready to the first who takes any slot, if that is enough; whether it is.
-    fn serve_first(&mut self, now: Micros, draw: &mut Draw) -> bool {
+    pub(super) fn serve_first(&mut self, now: Micros, draw: &mut Draw) -> bool {
         let Some((holder, ticket)) = self.line.head(None, now) else { return false };
         let (count, strategy) = (ticket.count, ticket.strategy);
         if self.count_ready() < count {

@@ -45,8 +45,8 @@ pub struct LineModel {
     readiness: Readiness,
     /// Whom the store granted any slot in this turn as they asked, and when it was their turn.
     took_any: BTreeMap<String, Turn>,
-    /// Who stands in line since this turn, or fetched in it what was offered in it. That is told at its end, though a slot
-    /// is offered to who wants it as soon as others ask for any.
+    /// Who stands in line since this turn, or fetched in it what was offered in it. That is told at its end, though slots
+    /// are offered to those who come before as soon as others ask for any.
     new: Vec<String>,
     fetched: Vec<String>,
     /// Who is told at its end that something is offered.
@@ -329,7 +329,7 @@ impl LineModel {
         }
         let turn = match ticket {
             Some(ticket) if ticket.sure => {
-                if matches!(bid.wish, Wish::Among { .. }) {
+                if matches!(bid.wish, Wish::Any(_) | Wish::Among { .. }) {
                     self.fetched.push(bid.holder.clone());
                 }
                 ticket.turn
@@ -400,9 +400,15 @@ impl LineModel {
 
     /// Nobody who wants a part of what this one got stands before it.
     fn nobody_before(&self, holder: &str, wish: &Wish, turn: Turn, what: &str) -> Result<(), Breach> {
-        let mut tickets = self.tickets.iter();
+        // Who takes any slots is served after those of this turn who come before, for whom there was enough too.
+        let served = |other: &String| {
+            what == "granted" && matches!(wish, Wish::Any(_)) && self.offered.contains(other)
+        };
+        let mut tickets = self.tickets.iter().filter(|(other, _)| !served(other));
         let before = tickets.find(|(other, ticket)| {
-            let may_be_later = matches!(wish, Wish::Among { .. }) && self.new.contains(other);
+            let before_it =
+                matches!(wish, Wish::Among { .. }) || what == "offered" && matches!(wish, Wish::Any(_));
+            let may_be_later = before_it && self.new.contains(other);
             ticket.sure && ticket.turn < turn && wish.yields_to(&ticket.wish) && !may_be_later
         });
         match before {
@@ -556,6 +562,33 @@ mod tests {
         assert!(rule(line.apply(40, 40, &offer("3"))).contains("Q4"));
         assert!(rule(line.serve(50, &bid("6", &["c"], 2))).contains("Q2"));
         assert!(rule(line.refuse(50, 50, &bid("3", &["c"], 1), "exhausted")).contains("Q2"));
+    }
+
+    #[test]
+    fn who_is_served_in_a_turn_keeps_nobody_else_waiting_in_it() {
+        let mut line = LineModel::default();
+        let slots = ["x".to_owned(), "y".to_owned()].to_vec();
+        line.apply(0, 0, &Fact::Defined { slots, longest: 1 }).expect("done");
+        wait(&mut line, 10, bid("1", &[], 0));
+        wait(&mut line, 20, bid("2", &[], 0));
+        let offered = |holder: &str| Fact::Offered { holder: holder.to_owned() };
+        let turn = Performance { now: 30, facts: vec![offered("1")], ..Performance::default() };
+        line.begin(&turn);
+        assert!(rule(line.serve(30, &bid("3", &[], 0))).contains("Q1"), "the second is not served");
+        line.serve(30, &bid("2", &[], 0)).expect("the first is");
+        line.serve(30, &bid("1", &[], 0)).expect("it comes for it at once");
+        line.apply(30, 30, &offered("1")).expect("and was called before");
+        assert!(rule(line.apply(30, 30, &offered("3"))).contains("Q4"));
+
+        wait(&mut line, 40, bid("4", &[], 0));
+        wait(&mut line, 40, bid("5", &[], 1));
+        let turn = Performance { now: 50, facts: vec![offered("4")], ..Performance::default() };
+        line.begin(&turn);
+        assert!(rule(line.apply(50, 50, &offered("4"))).contains("Q1"));
+        wait(&mut line, 50, bid("4", &[], 0));
+        line.apply(50, 50, &Fact::Withdrawn { holder: "5".to_owned() }).expect("done");
+        wait(&mut line, 50, bid("6", &[], 5));
+        line.apply(50, 50, &offered("4")).expect("before the other came");
     }
 
     #[test]

@@ -16,13 +16,15 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use futures_channel::oneshot;
 
-pub(in crate::client) use self::delivered::Delivered;
 use self::delivered::Refund;
+pub(in crate::client) use self::delivered::{Delivered, Delivery};
 #[cfg(feature = "crowds")]
 use self::parcel::pair_up;
 use self::parcel::{Parcel, abandon, release_first, requests, tell_impatient};
 use super::acquisition::mix;
 use super::waiting::WaitingRoom;
+#[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+use super::waiting::{Asks, Next, Standing};
 use crate::client::lanes::Lanes;
 #[cfg(not(target_family = "wasm"))]
 use crate::client::lanes::look_later;
@@ -189,10 +191,55 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         patience: Micros,
         stands: Micros,
     ) -> impl Future<Output = Result<Delivered>> + use<P, R> {
+        delivery(self.dispatch(request, patience, stands))
+    }
+
+    /// The same; what comes back is for [`delivery`].
+    #[inline(always)]
+    pub fn dispatch(self: &Arc<Self>, request: Request, patience: Micros, stands: Micros) -> Delivery {
         let mut state = self.lock();
         let reply = state.enqueue(request, patience, stands);
         self.send_out(state);
-        delivery(reply)
+        reply
+    }
+
+    /// Sends a request that gives a slot back, as [`Self::post`] does. What does not rest is for those who wait here first: what they
+    /// claim travels in the same envelope.
+    ///
+    /// # Errors
+    /// As [`Self::submit`].
+    pub fn hand_back(
+        self: &Arc<Self>,
+        request: Request,
+        patience: Micros,
+        stands: Micros,
+    ) -> impl Future<Output = Result<Delivered>> + use<P, R> {
+        let freed = match &request {
+            Request::Release { lease, cooldown: 0, .. } => Some(&lease.slot),
+            _ => None,
+        };
+        #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+        {
+            let mut next = freed.and_then(|freed| self.room.first_for(freed));
+            let mut state = self.lock();
+            let reply = state.enqueue(request, patience, stands);
+            if let Some(Asks { standing, caller }) = next.as_mut().and_then(Next::asks) {
+                let Standing { mut claim, began, deadline } = *standing;
+                claim.waited = self.runtime.now().saturating_sub(began);
+                state.put(Parcel { request: Request::Claim(claim), patience: deadline, stands: 0, caller });
+            }
+            self.send_out(state);
+            next.into_iter().for_each(Next::call);
+            delivery(reply)
+        }
+        // Where there is one thread it is posted before who is called goes on.
+        #[cfg(not(all(feature = "crowds", not(target_family = "wasm"))))]
+        {
+            if let Some(freed) = freed {
+                self.room.call_first(freed);
+            }
+            self.post(request, patience, stands)
+        }
     }
 
     /// Sends requests, each with its own patience: all of them wait before the first sets out.
@@ -543,25 +590,22 @@ impl State {
         }
     }
 
-    fn enqueue(
-        &mut self,
-        request: Request,
-        patience: Micros,
-        stands: Micros,
-    ) -> oneshot::Receiver<Result<Delivered>> {
+    fn enqueue(&mut self, request: Request, patience: Micros, stands: Micros) -> Delivery {
         let (caller, reply) = oneshot::channel();
-        let parcel = Parcel { request, patience, stands, caller };
+        self.put(Parcel { request, patience, stands, caller });
+        reply
+    }
+
+    fn put(&mut self, parcel: Parcel) {
         #[cfg(feature = "crowds")]
         if matches!(parcel.request, Request::Renew { .. }) {
-            self.renewals.push_back(parcel);
-            return reply;
+            return self.renewals.push_back(parcel);
         }
         if self.queue.len() < QUEUE || parcel.gives_back() {
             self.queue.push_back(parcel);
         } else {
             let _ = parcel.caller.send(Err(full()));
         }
-        reply
     }
 
     /// How many wait.
@@ -580,10 +624,13 @@ impl State {
     /// What sets out in this lane, of what waits.
     fn load(&mut self, lane: u16, now: Micros) -> Vec<Parcel> {
         let mut batch = Vec::with_capacity(self.waiting().min(BATCH));
-        let (share, mut others) = (self.lanes.share(self.waiting()), 0);
+        #[cfg_attr(not(feature = "crowds"), expect(unused_mut, reason = "nothing is paired there"))]
+        let (mut share, mut others) = (self.lanes.share(self.waiting()), 0);
         #[cfg(feature = "crowds")]
         {
             if share < self.queue.len() {
+                // Nor is one of the last pair left behind.
+                share = share.next_multiple_of(2);
                 pair_up(&mut self.queue, 2 * share);
             }
             // However many there are, others have their share.
@@ -627,7 +674,7 @@ fn is_of_a_pool(answer: &Result<Answer, StoreError>) -> bool {
 }
 
 /// What comes back for a request.
-async fn delivery(reply: oneshot::Receiver<Result<Delivered>>) -> Result<Delivered> {
+pub(super) async fn delivery(reply: Delivery) -> Result<Delivered> {
     reply.await.unwrap_or_else(|_| {
         Err(Error::new(Code::Cancelled, "the runtime ended, or a task of it panicked; open anew"))
     })

@@ -16,7 +16,7 @@ use futures_channel::oneshot;
 
 use super::PoolCore;
 use super::acquisition::{Refused, Want};
-use super::waiting::{Asking, Call, JITTER, Place, RECHECK, Seat, Turn, closed};
+use super::waiting::{Asking, Call, JITTER, Place, RECHECK, STEP, Seat, Turn, closed};
 use crate::client::Lease;
 use crate::error::Result;
 use crate::runtime::{self, BoxedFuture, Runtime};
@@ -31,8 +31,6 @@ const DEAF: Micros = 10 * SECOND;
 /// Who was granted names too late asks for them again after a pause of so long at most.
 #[cfg(feature = "crowds")]
 const TOO_LATE: Micros = 20 * MILLISECOND;
-/// Who moves up in the waiting room asks for a ticket after so long: until then it may well have been served.
-const STEP: Micros = 5 * MILLISECOND;
 
 /// A caller that waits: dropped, it gives up its seat, and its ticket.
 struct Waiter<'a, S: Store, R: Runtime> {
@@ -45,7 +43,11 @@ struct Waiter<'a, S: Store, R: Runtime> {
 
 impl<S: Store, R: Runtime> Drop for Waiter<'_, S, R> {
     fn drop(&mut self) {
-        if self.want.has_ticket.load(Relaxed) {
+        let may_have_ticket = self.want.has_ticket.load(Relaxed);
+        // What was asked for it may be answered, and nobody have seen that.
+        #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+        let may_have_ticket = self.seat.answer().is_some() || may_have_ticket;
+        if may_have_ticket {
             self.core.courier.withdraw(self.core.holder(self.want));
         }
         self.core.set_moved_up();
@@ -148,6 +150,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             }
             let place =
                 if waiter.asked && refused.why == Refusal::Beyond { Place::Beyond } else { self.place(want) };
+            #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+            waiter.seat.leave_standing(self.standing(want));
             waiter.seat.stay(place, waiter.asked);
             let recheck = waiter.asked.then_some(fallback);
             self.set_alarms(&waiter.seat, &refused, recheck);

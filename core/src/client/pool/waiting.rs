@@ -9,8 +9,11 @@
 //! asks again; for those who moved up; and now and then for all who stand in the store's line together, because a message may
 //! have been lost, and because a ticket lapses with which nobody asks.
 
+mod calling;
 #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
 mod directory;
+#[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+mod standing;
 #[cfg(test)]
 mod tests;
 
@@ -20,8 +23,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use futures_channel::oneshot;
 
+use self::calling::Calling;
+#[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+pub(in crate::client) use self::calling::Next;
 #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
 use self::directory::Directory;
+#[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+pub(in crate::client) use self::standing::{Asks, Standing};
+#[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+use super::courier::Delivery;
 use super::courier::{QUEUE, full};
 use crate::client::audience::Audience;
 use crate::error::{Code, Error, Result};
@@ -40,6 +50,8 @@ const FRONT: usize = 8;
 pub(super) const RECHECK: Micros = 5 * SECOND;
 /// The part of this by which it is later at random, so that processes do not ask in step.
 pub(super) const JITTER: Micros = 4;
+/// Who moves up asks for a ticket after so long: until then it may well have been served.
+pub(super) const STEP: Micros = 5 * MILLISECOND;
 /// The least time between two looks for what comes due at different times.
 const APART: Micros = 100 * MILLISECOND;
 
@@ -67,6 +79,9 @@ struct Room {
     /// When offers end and slots come due that were put to rest, perhaps elsewhere; of several within [`APART`] the last.
     ends: Vec<Micros>,
     moved_up: Option<Alarm>,
+    /// The last of those who were among the first when that alarm was set.
+    #[cfg(feature = "crowds")]
+    moved_up_to: Option<(Turn, u64)>,
     recheck: Option<Alarm>,
 }
 
@@ -96,6 +111,12 @@ struct Chair {
     looks: bool,
     /// Whether the store has granted what it tried for. It may be long before it leaves: a chain may be asked first.
     granted: bool,
+    /// What it asks for as it is called, while it waits.
+    #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+    standing: Option<Box<Standing>>,
+    /// What comes of that, once it was asked for it.
+    #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+    answer: Option<Delivery>,
 }
 
 /// Rank and arrival, as the store reckons them: who has the lower goes first.
@@ -198,6 +219,10 @@ impl WaitingRoom {
             again: false,
             looks: false,
             granted: false,
+            #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+            standing: None,
+            #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+            answer: None,
         };
         #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
         room.directory.add(&chair);
@@ -239,63 +264,86 @@ impl WaitingRoom {
         self.call(u32::MAX, Call::Ready, &|chair| chair.asked || chair.bell.is_none());
     }
 
-    fn call_who_moved_up(&self) {
-        let bells: Vec<_> = {
+    /// Of those in front, calls who sat there as the alarm was set. Who moved up since may well be served as soon as they were, and is
+    /// called by the next one if not: else a crowd that is served by what its process gives back would ask in vain all the time.
+    #[cfg_attr(not(feature = "crowds"), expect(unused_variables, reason = "all are called there"))]
+    fn call_who_moved_up<R: Runtime>(self: &Arc<Self>, runtime: &R) {
+        let mut bells = Vec::new();
+        #[cfg(feature = "crowds")]
+        let mut moved_up = false;
+        {
             let mut room = self.lock();
-            let first = room.seats.iter_mut().filter(|chair| chair.is_in_front()).take(FRONT);
-            first.filter(|chair| chair.should_ask()).filter_map(|chair| chair.bell.take()).collect()
-        };
+            #[cfg(feature = "crowds")]
+            let last = room.moved_up_to.take();
+            let front = room.seats.iter_mut().filter(|chair| chair.is_in_front()).take(FRONT);
+            for chair in front.filter(|chair| chair.should_ask()) {
+                #[cfg(feature = "crowds")]
+                if Some((chair.turn, chair.number)) > last {
+                    moved_up = true;
+                    continue;
+                }
+                bells.extend(chair.bell.take());
+            }
+        }
         for bell in bells {
             let _ = bell.send(Call::Ready);
+        }
+        // Nobody looks again for those who sit behind them.
+        #[cfg(feature = "crowds")]
+        if moved_up {
+            self.set_moved_up(runtime, runtime.now() + STEP);
         }
     }
 
     /// Calls who have these tickets.
     fn call_tickets(&self, tickets: &[u128]) {
         #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
-        Calling::new(tickets.len() as u32, Call::Ready).go_to(self.lock(), |room| {
+        {
+            let (mut calling, mut room) = (Calling::new(tickets.len() as u32, Call::Ready), self.lock());
             let seats = tickets.iter().filter_map(|ticket| room.directory.tickets.get(ticket));
             let mut at: Vec<_> = seats.filter_map(|seat| room.find(*seat)).collect();
             at.sort_unstable();
-            at
-        });
+            calling.meet_those(&mut room, at);
+            calling.ring(room);
+        }
         #[cfg(not(all(feature = "crowds", not(target_family = "wasm"))))]
         self.call(tickets.len() as u32, Call::Ready, &|chair| {
             chair.place.ticket().is_some_and(|ticket| tickets.contains(&ticket))
         });
     }
 
+    /// A slot is given back: the first who may have it, who is to be called once that is on its way, and for whom it is asked along
+    /// with it.
+    #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+    pub fn first_for(&self, freed: &SlotId) -> Option<Next> {
+        let meant = |chair: &Chair| chair.may_have(freed);
+        let (mut calling, mut room) = (Calling::new(1, Call::Ready), self.lock());
+        calling.asks = true;
+        // Locks are all waited for by name, and by many.
+        if room.directory.named == room.seats.len() {
+            let first = room.first_of(freed, &meant);
+            calling.meet_those(&mut room, first);
+        } else {
+            calling.meet_all(&mut room, &meant);
+        }
+        let (mut met, beyond) = calling.end(&mut room);
+        room.note_spare(beyond);
+        met.pop()
+    }
+
     /// A slot is given back: calls the first who may have it.
+    #[cfg(not(all(feature = "crowds", not(target_family = "wasm"))))]
     pub fn call_first(&self, freed: &SlotId) {
-        let meant =
-            |chair: &Chair| (chair.names.is_empty() || chair.names.contains(freed)) && !chair.is_beyond();
-        #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
-        self.note_spare({
-            let (room, calling) = (self.lock(), Calling::new(1, Call::Ready));
-            // Locks are all waited for by name, and by many.
-            if room.directory.named == room.seats.len() {
-                calling.go_to(room, |room| room.first_of(freed, &meant))
-            } else {
-                calling.go_round(room, &meant)
-            }
-        });
-        #[cfg(not(all(feature = "crowds", not(target_family = "wasm"))))]
-        self.call_spare(1, &meant);
+        self.call_spare(1, &|chair| chair.may_have(freed));
     }
 
     /// Calls so many of those who are `meant`, and counts the slots for which nobody waits; returns how many these are.
     fn call_spare(&self, count: u32, meant: &dyn Fn(&Chair) -> bool) -> u32 {
         let beyond = self.call(count, Call::Ready, meant);
-        self.note_spare(beyond);
-        beyond
-    }
-
-    fn note_spare(&self, beyond: u32) {
         if beyond > 0 {
-            let mut room = self.lock();
-            room.spare = room.spare.saturating_add(beyond);
-            room.freed = room.freed.wrapping_add(beyond);
+            self.lock().note_spare(beyond);
         }
+        beyond
     }
 
     /// Calls those who wanted more than could be had: one of them learnt that there is more now.
@@ -313,7 +361,9 @@ impl WaitingRoom {
 
     /// Calls the first `count` of those who are `meant`. Returns how many fewer than `count` wait.
     fn call(&self, count: u32, call: Call, meant: &dyn Fn(&Chair) -> bool) -> u32 {
-        Calling::new(count, call).go_round(self.lock(), meant)
+        let (mut calling, mut room) = (Calling::new(count, call), self.lock());
+        calling.meet_all(&mut room, meant);
+        calling.ring(room)
     }
 
     /// Sends everybody away, and lets nobody in any more.
@@ -381,11 +431,24 @@ impl WaitingRoom {
     }
 
     /// Calls those at this time who are among the first now and have no ticket, if there are any.
-    pub fn set_moved_up(self: &Arc<Self>, runtime: &impl Runtime, at: Micros) {
-        // Whoever leaves may still sit there.
-        if self.lock().front().take(FRONT + 1).any(Chair::should_ask) {
-            self.set_alarm(runtime, at, |room| &mut room.moved_up, |room, _| room.call_who_moved_up());
+    pub fn set_moved_up<R: Runtime>(self: &Arc<Self>, runtime: &R, at: Micros) {
+        {
+            // Whoever leaves may still sit there.
+            #[cfg_attr(
+                not(feature = "crowds"),
+                expect(unused_mut, reason = "who was among them is not noted there")
+            )]
+            let mut room = self.lock();
+            if !room.front().take(FRONT + 1).any(Chair::should_ask) {
+                return;
+            }
+            #[cfg(feature = "crowds")]
+            if room.moved_up.is_none() {
+                room.moved_up_to =
+                    room.front().take(FRONT + 1).last().map(|chair| (chair.turn, chair.number));
+            }
         }
+        self.set_alarm(runtime, at, |room| &mut room.moved_up, Self::call_who_moved_up);
     }
 
     /// Calls all at this time, unless they are to be called earlier.
@@ -430,71 +493,6 @@ impl WaitingRoom {
     }
 }
 
-/// A call that goes round.
-struct Calling {
-    call: Call,
-    /// How many more of those who wait it is for.
-    left: u32,
-    bells: Vec<oneshot::Sender<Call>>,
-    /// Who tries meanwhile, by their seats, and no more of them than could be meant.
-    trying: Vec<usize>,
-}
-
-impl Calling {
-    fn new(count: u32, call: Call) -> Self {
-        Calling { call, left: count, bells: Vec::new(), trying: Vec::new() }
-    }
-
-    /// Calls who is `meant`. Returns how many fewer wait than it was for.
-    fn go_round(mut self, mut room: MutexGuard<'_, Room>, meant: &dyn Fn(&Chair) -> bool) -> u32 {
-        for (at, chair) in room.seats.iter_mut().enumerate().filter(|(_, chair)| meant(chair)) {
-            if self.left == 0 {
-                break;
-            }
-            self.meet(at, chair);
-        }
-        self.end(room)
-    }
-
-    /// The same of those who sit there.
-    #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
-    fn go_to(mut self, mut room: MutexGuard<'_, Room>, seats: impl FnOnce(&Room) -> Vec<usize>) -> u32 {
-        for at in seats(&room) {
-            if self.left == 0 {
-                break;
-            }
-            if let Some(chair) = room.seats.get_mut(at) {
-                self.meet(at, chair);
-            }
-        }
-        self.end(room)
-    }
-
-    fn meet(&mut self, at: usize, chair: &mut Chair) {
-        if let Some(bell) = chair.bell.take() {
-            self.left -= 1;
-            chair.looks = self.call == Call::Alarm;
-            self.bells.push(bell);
-        } else if !chair.granted && !chair.again && self.trying.len() < self.left as usize {
-            self.trying.push(at);
-        }
-    }
-
-    /// For whom nobody waits, those who try now may have asked just before the call. As many of them and no more ask again: if all
-    /// did, they would be trying as the next slot comes free too, and so on for ever.
-    fn end(self, mut room: MutexGuard<'_, Room>) -> u32 {
-        for at in self.trying.into_iter().take(self.left as usize) {
-            room.seats.get_mut(at).into_iter().for_each(|chair| chair.again = true);
-        }
-        drop(room);
-        for bell in self.bells {
-            // A caller that left meanwhile passes the call on as it drops its seat.
-            let _ = bell.send(self.call);
-        }
-        self.left
-    }
-}
-
 impl Seat {
     /// Waits for a call; `None` if none came by `deadline`. The seat stays where it was.
     pub async fn called(&mut self, runtime: &impl Runtime, deadline: Micros) -> Option<Call> {
@@ -518,6 +516,23 @@ impl Seat {
         } else {
             chair.bell = Some(sender);
         }
+    }
+
+    /// What is to be asked for it if it is called, from when it [stays](Self::stay) until then.
+    #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+    pub fn leave_standing(&self, standing: Option<Standing>) {
+        let mut room = self.room.lock();
+        if let Some(chair) = room.find((self.turn, self.number)).and_then(|at| room.seats.get_mut(at)) {
+            chair.standing = standing.map(Box::new);
+        }
+    }
+
+    /// What comes of what was asked for it as it was called, if something was.
+    #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+    pub fn answer(&self) -> Option<Delivery> {
+        let mut room = self.room.lock();
+        let at = room.find((self.turn, self.number))?;
+        room.seats.get_mut(at)?.answer.take()
     }
 
     /// At this time asking again can help it: then the first is called, unless that is so earlier.
@@ -564,6 +579,11 @@ impl Seat {
 }
 
 impl Room {
+    fn note_spare(&mut self, beyond: u32) {
+        self.spare = self.spare.saturating_add(beyond);
+        self.freed = self.freed.wrapping_add(beyond);
+    }
+
     /// Those who take any slot, as far as they have none yet.
     fn front(&self) -> impl Iterator<Item = &Chair> {
         // Of locks there are none, and of those who wait for them many.
@@ -632,6 +652,19 @@ impl Chair {
     /// Whether it counts among the first in line: who waits for names asks for a ticket as it comes, whoever sits before it.
     fn is_in_front(&self) -> bool {
         self.place.is_for_any() && !self.granted
+    }
+
+    /// Whether this slot, which comes free, may be what it waits for.
+    fn may_have(&self, freed: &SlotId) -> bool {
+        (self.names.is_empty() || self.names.contains(freed)) && !self.is_beyond()
+    }
+
+    /// What it asks for, if it left that here: its answer comes here.
+    #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+    fn ask(&mut self) -> Option<Asks> {
+        let (asks, answer) = Asks::new(self.standing.take()?);
+        self.answer = Some(answer);
+        Some(asks)
     }
 
     /// Whether it may want a slot that came free for none of those who have tickets.

@@ -12,8 +12,8 @@ use crate::Micros;
 use crate::id::SlotId;
 use crate::nonce::{NonceRecord, Outcome};
 use crate::slots::{
-    Answer, Calls, Envelope, LANE_GRACE, Lane, LeaseRef, Loss, Mode, Moment, OFFER, Performed, QuietTime,
-    Reply, Request, SWEEP, SlotChange, SlotSpec, SlotView, State, VALIDITY,
+    Answer, Calls, Claim, Envelope, LANE_GRACE, Lane, LeaseRef, Loss, Mode, Moment, OFFER, Performed,
+    QuietTime, Reply, Request, SWEEP, SlotChange, SlotSpec, SlotView, State, VALIDITY,
 };
 
 /// What the machine gave to those who wait.
@@ -165,11 +165,29 @@ impl Model {
     fn serve(&mut self, now: Micros) {
         loop {
             self.serve_names(now);
-            let ready = self.in_state(State::Ready) as usize;
-            let first = self.queue.first().filter(|first| (1..=ready).contains(&first.count));
-            let Some((holder, count)) = first.map(|first| (first.holder, first.count)) else { return };
-            let slots = self.next_offer(|to, slots| to == holder && slots.len() == count).1;
-            self.offer(now, holder, slots);
+            if !self.serve_first(now) {
+                return;
+            }
+        }
+    }
+
+    /// Offers what the first wants who takes any slots, if that is there; whether it is.
+    fn serve_first(&mut self, now: Micros) -> bool {
+        let ready = self.in_state(State::Ready) as usize;
+        let first = self.queue.first().filter(|first| (1..=ready).contains(&first.count));
+        let Some((holder, count)) = first.map(|first| (first.holder, first.count)) else { return false };
+        let slots = self.next_offer(|to, slots| to == holder && slots.len() == count).1;
+        self.offer(now, holder, slots);
+        true
+    }
+
+    /// Those who come before this claim have theirs, as long as there are so many slots that it may have them.
+    pub(super) fn serve_those_before(&mut self, now: Micros, claim: &Claim, least: u32) {
+        while self.in_state(State::Ready) >= least
+            && self.queue.overtakes(now, claim, &[])
+            && self.serve_first(now)
+        {
+            self.serve_names(now);
         }
     }
 

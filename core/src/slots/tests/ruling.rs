@@ -25,6 +25,9 @@ impl Model {
             if looks_at_the_line {
                 self.queue.pass_over(self.obtainable());
             }
+            if let Choice::Any { least, .. } = claim.choice {
+                self.serve_those_before(now, claim, least);
+            }
             self.chosen(now, claim, hint)
         };
         let slots = match chosen {

@@ -170,6 +170,51 @@ fn a_higher_priority_takes_what_is_ready_and_a_lower_one_waits_behind_the_line()
     scene.get(Claim { priority: 1, ..queue(3, 1) });
 }
 
+/// One who stood before them kept all others of an envelope from what it gave back, though there was enough: each got a ticket and was
+/// offered what it had asked for, to ask for it again.
+#[test]
+fn who_stands_behind_one_for_whom_there_is_enough_need_not_wait() {
+    let mut scene = Scene::of(&["a", "b", "c", "d"]);
+    let held: Vec<_> = (0..4).map(|_| scene.claim()).collect();
+    scene.wait(queue(1, 1));
+    scene.wait(queue(2, 2));
+    let together = |count: usize, claims: Vec<Claim>| -> Vec<Request> {
+        let releases = held.iter().take(count).map(|grant| release(grant, Outcome::Unused));
+        releases.chain(claims.into_iter().map(Request::Claim)).collect()
+    };
+    let granted = |replies: &[Reply]| -> Vec<bool> {
+        replies.iter().map(|reply| matches!(reply, Reply::Granted(_))).collect()
+    };
+    // One is for the first, two for the second, and one is left, for who comes next.
+    let performed = scene.perform(together(4, vec![queue(3, 1), queue(4, 2), queue(5, 1)]));
+    assert_eq!(granted(&performed.replies[4..]), [true, false, false]);
+    assert_eq!(performed.calls.tickets, [1, 2]);
+    assert_eq!(
+        ["a", "b", "c", "d"].map(|slot| scene.view(slot).state == State::Offered),
+        [true, true, true, false]
+    );
+    assert_eq!([3, 4, 5].map(|holder| scene.stands(holder)), [false, true, true]);
+    // Who comes for what it was offered in the same envelope has that.
+    assert_eq!(scene.grants(Request::Claim(queue(2, 2))).len(), 2);
+
+    let mut scene = Scene::of(&["a", "b"]);
+    let held = [scene.claim(), scene.claim()];
+    scene.wait(queue(1, 1));
+    let releases = held.iter().map(|grant| release(grant, Outcome::Unused));
+    let claims = [queue(2, 1), queue(1, 1)].map(Request::Claim);
+    let performed = scene.perform(releases.chain(claims).collect());
+    assert_eq!(granted(&performed.replies[2..]), [true, true]);
+
+    // Who waits for one by its name, and came before, is served before it too.
+    let mut scene = Scene::of(&["a", "b"]);
+    let held = [scene.claim(), scene.claim()];
+    scene.wait(queue(1, 1));
+    scene.wait(Claim { holder: 2, wait: true, ..asking(Choice::Among { slots: ids(&["b"]), count: 1 }) });
+    let releases = held.iter().map(|grant| release(grant, Outcome::Unused));
+    let performed = scene.perform(releases.chain([Request::Claim(queue(3, 1))]).collect());
+    assert_eq!((granted(&performed.replies[2..]), performed.calls.tickets), (vec![false], vec![1, 2]));
+}
+
 #[test]
 fn a_name_goes_to_the_first_who_waits_for_it() {
     let mut scene = Scene::of(&[]);

@@ -74,6 +74,26 @@ pub fn line() -> Scenario {
     told
 }
 
+pub fn enough_for_all() -> Scenario {
+    let mut told = Scenario::of(
+        "enough-for-all",
+        "A claim behind others is granted once there is enough for them too; what is theirs is offered to them first.",
+        &["a", "b", "c", "d"],
+    );
+    let wants = |holder: u64, count: u64| {
+        let mut claim = ticket(holder, 0);
+        (claim["least"], claim["most"]) = (json!(count.to_string()), json!(count.to_string()));
+        claim
+    };
+    let held = ["a", "b", "c", "d"].map(|slot| (slot, told.lease(slot)));
+    told.send(json!({ "requests": [wants(1, 1), wants(2, 2)] }));
+    let mut requests: Vec<_> = held.iter().map(|(slot, fence)| release(slot, fence, "unused")).collect();
+    requests.extend([wants(3, 1), wants(4, 2), wants(5, 1), wants(2, 2), wants(1, 1)]);
+    told.send(json!({ "requests": requests }));
+    told.look(&["a", "b", "c", "d"]);
+    told
+}
+
 pub fn silent_process() -> Scenario {
     let mate = |process: u128, number: u128| (process << 64 | number).to_string();
     let waits = |holder: &str, names: &[&str]| {

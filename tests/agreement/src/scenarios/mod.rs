@@ -35,6 +35,7 @@ pub fn all() -> Vec<Scenario> {
         choosers::choosers(),
         choosers::choosers_of_several(),
         line::line(),
+        line::enough_for_all(),
         line::silent_process(),
         line::lines_of_names(),
         line::stealing(),

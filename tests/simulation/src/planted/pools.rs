@@ -4,7 +4,7 @@ use super::PlantedFault::Script;
 use super::{EMPTY_RESTART, Planted, PlantedFault};
 
 /// Those that are found in worlds in which accounts are leased.
-pub const OF_POOLS: [Planted; 34] = [
+pub const OF_POOLS: [Planted; 35] = [
     Planted {
         name: "release without fence check",
         fault: Script(&[("> fence then answer = 'lost taken'", "> fence and false then answer = nil")]),
@@ -118,6 +118,10 @@ pub const OF_POOLS: [Planted; 34] = [
     Planted {
         name: "next for any slot not called",
         fault: Script(&[("until pool[11] + pool[12] == 0 or not serve_first()", "until true")]),
+    },
+    Planted {
+        name: "who wants several overtaken by who takes any",
+        fault: Script(&[("elseif behind or ready < least then", "elseif ready < least then")]),
     },
     Planted {
         name: "what somebody chose taken by one who takes any",

@@ -6,8 +6,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::{Refused, Want, mix};
 use crate::Micros;
 use crate::client::pool::PoolCore;
+use crate::client::pool::courier::{Delivery, delivery};
 use crate::client::pool::lease::unexpected;
 use crate::client::pool::waiting::Seat;
+#[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+use crate::client::pool::waiting::Standing;
 use crate::error::Result;
 use crate::runtime::{self, Runtime};
 use crate::slots::{Choice, Claim, Grant, Refusal, Reply, Request};
@@ -55,9 +58,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     ) -> Result<Result<Vec<Grant>, Refused>> {
         let (mut part, mut earliest) = (0, None);
         loop {
-            let (request, _, last) = self.claim_request(want, seat.is_some(), part);
-            let patience = if want.patient { want.deadline } else { 0 };
-            let answer = pin!(self.courier.submit(request, patience));
+            let (reply, last) = self.ask_for(want, seat, part);
+            let answer = pin!(delivery(reply));
             let delivered = match want.patient {
                 // The whole acquisition ends by the deadline.
                 true => answer.await?,
@@ -81,9 +83,44 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         }
     }
 
-    /// The claim of this part of its process's slots, if it names these, with a seed; and whether it is the last one.
+    /// Claims this part; and whether it is the last one. It may have been claimed already, for who was called.
+    #[inline(always)]
+    fn ask_for(&self, want: &Want, seat: Option<&Seat>, part: usize) -> (Delivery, bool) {
+        #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+        if let Some(answer) = seat.and_then(Seat::answer) {
+            want.has_ticket.store(true, Relaxed);
+            return (answer, true);
+        }
+        let (request, _, last) = self.claim_request(want, seat.is_some(), part);
+        let patience = if want.patient { want.deadline } else { 0 };
+        (self.courier.dispatch(request, patience, 0), last)
+    }
+
+    /// What is to be claimed for it while it waits, if that is one claim: who steals says then how long it waits for a holder.
+    #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+    pub(in crate::client) fn standing(&self, want: &Want) -> Option<Standing> {
+        if self.answers_at_once() || want.steal.is_some() || self.names_own(want) {
+            return None;
+        }
+        let (claim, ..) = self.claim_of(want, true, 0);
+        Some(Standing { claim, began: want.began, deadline: want.deadline })
+    }
+
+    /// The request of a claim that is made now, with a seed; and whether it is the last one.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     fn claim_request(&self, want: &Want, wait: bool, part: usize) -> (Request, u32, bool) {
+        let (claim, seed, last) = self.claim_of(want, wait, part);
+        if claim.wait {
+            #[cfg(feature = "crowds")]
+            self.note_stock(want);
+            want.has_ticket.store(true, Relaxed);
+        }
+        (Request::Claim(claim), seed, last)
+    }
+
+    /// The claim of this part of its process's slots, if it names these, with a seed; and whether it is the last one.
+    #[inline(always)]
+    fn claim_of(&self, want: &Want, wait: bool, part: usize) -> (Claim, u32, bool) {
         let mixed = mix(self.secret ^ want.name.load(Relaxed));
         let names_own = self.names_own(want);
         let last = !names_own || part + 1 >= self.parts(wait);
@@ -94,11 +131,6 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             None if names_own => self.own_choice(want.count, mixed, part, wait),
             None => Choice::Any { strategy: want.strategy, least: want.count, most: want.count },
         };
-        if wait {
-            #[cfg(feature = "crowds")]
-            self.note_stock(want);
-            want.has_ticket.store(true, Relaxed);
-        }
         let claim = Claim {
             choice,
             holder: self.holder(want),
@@ -110,7 +142,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             waited: if wait { self.runtime.now().saturating_sub(want.began) } else { 0 },
             steal: want.steal.filter(|_| wait).map(|factor| self.yields.patience(factor, self.options.ttl)),
         };
-        (Request::Claim(claim), (mixed >> 32) as u32, last)
+        (claim, (mixed >> 32) as u32, last)
     }
 
     /// Judges a reply of store time `now` to a request that was sent at `sent`.

@@ -1,7 +1,13 @@
 //! Replies on their way to those who asked.
 
+use futures_channel::oneshot;
+
 use crate::Micros;
+use crate::error::Result;
 use crate::slots::{Grant, Reply};
+
+/// What comes back for a request.
+pub(in crate::client) type Delivery = oneshot::Receiver<Result<Delivered>>;
 
 /// A reply on its way to its caller. Leases that it grants are given back if it is dropped unread.
 pub(in crate::client) struct Delivered {

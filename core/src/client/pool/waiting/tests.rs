@@ -24,6 +24,14 @@ fn runtime() -> crate::runtime::TokioRuntime {
     crate::runtime::TokioRuntime::new(tokio::runtime::Handle::current())
 }
 
+/// A slot is given back.
+fn call_first(room: &WaitingRoom, freed: &SlotId) {
+    #[cfg(feature = "crowds")]
+    room.first_for(freed).into_iter().for_each(Next::call);
+    #[cfg(not(feature = "crowds"))]
+    room.call_first(freed);
+}
+
 fn slot() -> SlotId {
     SlotId::new("a").expect("an id")
 }
@@ -34,13 +42,13 @@ fn slot() -> SlotId {
 fn of_those_who_try_as_many_ask_again_as_slots_come_free() {
     let room = Arc::new(WaitingRoom::default());
     let mut seats = trying(&room, 5);
-    room.call_first(&slot());
+    call_first(&room, &slot());
     assert_eq!(ask_again(&mut seats), [0]);
 
     let room = Arc::new(WaitingRoom::default());
     let mut seats = trying(&room, 5);
-    room.call_first(&slot());
-    room.call_first(&slot());
+    call_first(&room, &slot());
+    call_first(&room, &slot());
     assert_eq!(ask_again(&mut seats), [0, 1], "one that asks again already takes no other's call");
 }
 
@@ -52,10 +60,10 @@ fn newcomers_leave_to_those_who_try_what_comes_free_for_them() {
     assert!(may_ask(), "nobody is there");
     let mut seats = trying(&room, 2);
     assert!(!may_ask(), "two try what they were called for");
-    room.call_first(&slot());
+    call_first(&room, &slot());
     assert_eq!([may_ask(), may_ask()], [true, false], "one came free besides");
     seats[1].stay(Place::Line(1), true);
-    room.call_first(&slot());
+    call_first(&room, &slot());
     assert!(!may_ask(), "the second was called for it");
     (0..).zip(&seats).for_each(|(number, seat)| seat.set(Place::Line(number), true));
     assert!(may_ask(), "who has what it came for may still ask a chain");
@@ -64,8 +72,10 @@ fn newcomers_leave_to_those_who_try_what_comes_free_for_them() {
 }
 
 // Those who wait for a slot that is long in coming would keep all others from the store's line.
-#[test]
-fn who_takes_any_moves_up_beside_those_who_name_slots() {
+#[cfg(feature = "tokio")]
+#[tokio::test(start_paused = true)]
+async fn who_takes_any_moves_up_beside_those_who_name_slots() {
+    let runtime = runtime();
     let room = Arc::new(WaitingRoom::default());
     let named = |number: i64| room.enter((0, number), Place::Names(number as u128), vec![slot()]);
     let mut named: Vec<_> =
@@ -73,16 +83,52 @@ fn who_takes_any_moves_up_beside_those_who_name_slots() {
     (0..).zip(&mut named).for_each(|(number, seat)| seat.stay(Place::Names(number), true));
     let mut last = room.enter((0, 99), Place::Line(99), Vec::new()).expect("there is room");
     last.stay(Place::Line(99), false);
-    room.call_who_moved_up();
+    room.set_moved_up(&runtime, runtime.now() + STEP);
+    runtime.sleep(STEP).await;
+    crate::runtime::idle().await;
     assert_eq!(last.bell.try_recv().ok().flatten(), Some(Call::Ready));
     assert!(named.iter_mut().all(|seat| seat.bell.try_recv().ok().flatten().is_none()), "they have asked");
+}
+
+/// Of a crowd that is served by what its process gives back, those in front were called every few milliseconds all the same, however
+/// short a time they had been there: eight asked in vain each time, and had tickets for which slots were kept.
+#[cfg(all(feature = "tokio", feature = "crowds"))]
+#[tokio::test(start_paused = true)]
+async fn who_moved_up_just_now_is_called_by_the_next_alarm() {
+    let runtime = runtime();
+    let room = Arc::new(WaitingRoom::default());
+    let sit = |number: i64| {
+        let mut seat =
+            room.enter((0, number), Place::Line(number as u128), Vec::new()).expect("there is room");
+        seat.stay(Place::Line(number as u128), false);
+        seat
+    };
+    let mut seats: Vec<_> = (0..3 * FRONT as i64).map(sit).collect();
+    room.set_moved_up(&runtime, runtime.now() + STEP);
+    // All but the last of those in front leave, and as many move up; one may have sat there while another left.
+    drop(seats.drain(..FRONT - 1));
+    let called = |seats: &mut [Seat]| -> Vec<i64> {
+        let calls = |seat: &mut Seat| seat.bell.try_recv().ok().flatten() == Some(Call::Ready);
+        seats.iter_mut().filter_map(|seat| calls(seat).then_some(seat.turn.1)).collect()
+    };
+    runtime.sleep(STEP).await;
+    crate::runtime::idle().await;
+    let front = FRONT as i64;
+    assert_eq!(called(&mut seats), [front - 1, front]);
+    runtime.sleep(STEP).await;
+    crate::runtime::idle().await;
+    assert_eq!(called(&mut seats), Vec::from_iter(front + 1..2 * front - 1));
+    runtime.sleep(9 * STEP).await;
+    crate::runtime::idle().await;
+    assert_eq!(called(&mut seats), [], "the others are not in front");
+    assert!(room.lock().moved_up.is_none(), "nor does anybody look for them again and again");
 }
 
 #[test]
 fn what_came_free_before_anybody_waited_is_for_newcomers() {
     let room = Arc::new(WaitingRoom::default());
     let may_ask = || room.let_ask().is_some();
-    (0..3).for_each(|_| room.call_first(&slot()));
+    (0..3).for_each(|_| call_first(&room, &slot()));
     assert!(may_ask(), "one asks before anybody sits");
     let _seats = trying(&room, 1);
     assert_eq!([may_ask(), may_ask(), may_ask()], [true, true, false]);
@@ -123,10 +169,10 @@ async fn those_who_want_more_than_can_be_had_are_in_nobodys_way() {
     room.set_moved_up(&runtime, runtime.now() + crate::SECOND);
     assert!(room.lock().moved_up.is_some(), "it is in front");
     assert!(!may_ask(), "it is before those who come later");
-    room.call_first(&slot());
+    call_first(&room, &slot());
     assert_eq!(newcomer.bell.try_recv(), Ok(Some(Call::Ready)));
     let mut called = || seats.iter_mut().filter_map(|seat| seat.bell.try_recv().ok().flatten()).count();
-    room.call_first(&slot());
+    call_first(&room, &slot());
     room.pass_alarm();
     assert_eq!(called(), 0, "there are not more than before");
     room.hear(&runtime, Some(&Calls { freed: 1, ..Calls::default() }));
@@ -141,9 +187,9 @@ async fn those_who_want_more_than_can_be_had_are_in_nobodys_way() {
 fn who_asked_in_vain_leaves_to_newcomers_only_what_came_free_since() {
     let room = Arc::new(WaitingRoom::default());
     let _seats = trying(&room, 1);
-    (0..5).for_each(|_| room.call_first(&slot()));
+    (0..5).for_each(|_| call_first(&room, &slot()));
     let asking = room.let_ask().expect("something came free");
-    room.call_first(&slot());
+    call_first(&room, &slot());
     room.found_none(asking);
     assert_eq!([room.let_ask().is_some(), room.let_ask().is_some()], [true, false]);
 }
@@ -153,7 +199,7 @@ fn nobody_who_tries_asks_again_where_others_wait() {
     let room = Arc::new(WaitingRoom::default());
     let mut seats = trying(&room, 3);
     seats[2].stay(Place::Line(2), true);
-    room.call_first(&slot());
+    call_first(&room, &slot());
     assert_eq!(ask_again(&mut seats[..2]), []);
     assert!(seats[2].bell.try_recv().is_ok_and(|call| call == Some(Call::Ready)), "who waits is called");
 }
@@ -258,7 +304,7 @@ async fn who_has_what_it_came_for_is_not_the_one_that_looks() {
         seat.stay(Place::Line(0), true);
         room.lock().seats.iter_mut().for_each(|chair| chair.due = due);
     }
-    room.call_first(&slot());
+    call_first(&room, &slot());
     seats[0].set(Place::Line(0), true);
     room.ring(&runtime);
     assert_eq!(seats[1].bell.try_recv(), Ok(Some(Call::Alarm)));
@@ -313,7 +359,7 @@ async fn what_concerns_one_name_costs_no_more_where_many_wait_for_others() {
     type What<'a> = (&'a str, &'a dyn Fn(&Arc<WaitingRoom>));
     let whats: [What<'_>; 3] = [
         ("a ticket of another process is called", &|room| room.call_tickets(&[1 << 100])),
-        ("a name is given back that nobody waits for", &|room| room.call_first(&free)),
+        ("a name is given back that nobody waits for", &|room| call_first(room, &free)),
         ("somebody leaves", &|room| room.set_moved_up(&runtime, 0)),
     ];
     for (what, does) in whats {
@@ -336,16 +382,16 @@ fn the_first_is_called_who_waits_for_the_name_that_is_given_back() {
     };
     let (mut third, mut first, mut second) = (sits(3, &["b", "a"]), sits(1, &["a"]), sits(2, &["b"]));
     let called = |seat: &mut Seat| seat.bell.try_recv().ok().flatten();
-    room.call_first(&id("b"));
+    call_first(&room, &id("b"));
     assert_eq!(
         [called(&mut first), called(&mut second), called(&mut third)],
         [None, Some(Call::Ready), None]
     );
     // Who tries may have asked before; of those who wait the next is called.
-    room.call_first(&id("b"));
+    call_first(&room, &id("b"));
     assert_eq!([called(&mut first), called(&mut third)], [None, Some(Call::Ready)]);
     // Nobody waits for it any more: one who tries asks again, and then it is to spare.
-    room.call_first(&id("b"));
+    call_first(&room, &id("b"));
     second.stay(Place::Names(2), true);
     assert_eq!(called(&mut second), Some(Call::Ready));
     // By their tickets, of which another took the place.

@@ -53,7 +53,11 @@
           if ready ~= pool[CERTAIN] + pool[DOUBTFUL] then draw('count')() end
         end
         local ready = pool[CERTAIN] + pool[DOUBTFUL]
-        if ready < least or pool[WAITING] > 0 and line('precedes')('%', holder) then
+        local behind = pool[WAITING] > 0 and line('precedes')('%', holder)
+        if behind and ready >= least and line('serve_first')() then
+          -- Who came before it is served first: there may be enough for both.
+          line('serve_names')()
+        elseif behind or ready < least then
           why, names = total() == 0 and 'noslot' or 'exhausted', {}
         else
           answer = grant(holder, ready < most and ready or most, {})

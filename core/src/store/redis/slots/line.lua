@@ -458,6 +458,7 @@ local function serve_first()
   offer(holder, card, slots)
   return true
 end
+queue.serve_first = serve_first
 function queue.serve()
   repeat
     queue.serve_names()

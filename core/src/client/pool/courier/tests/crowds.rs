@@ -1,5 +1,7 @@
 //! What the courier does where many wait.
 
+mod handed_over;
+
 use super::*;
 use crate::client::faulty::{SLOW, releases};
 use crate::runtime::idle;
@@ -192,6 +194,21 @@ fn what_is_given_back_goes_with_who_waits_for_it() {
         pair_up(&mut parcels, 6);
         assert_eq!(numbers(&parcels), order, "{queue}");
     }
+}
+
+// What the last of the one half gave back was claimed by the first of the other: the store called another for it meanwhile, who then
+// asked in vain.
+#[test]
+fn the_last_pair_of_an_envelope_is_not_parted() {
+    let mut state = State::default();
+    let mut wanted = Vec::new();
+    for parcel in queue_of("rrrrrrrrrccccccccc") {
+        wanted.push(state.enqueue(parcel.request, parcel.patience, 0));
+    }
+    assert_eq!(state.lanes.share(18), 9);
+    let batch = state.load(0, 0).into();
+    assert_eq!(numbers(&batch), [0, 1, 2, 3, 4, 9, 10, 11, 12, 13]);
+    assert_eq!(state.load(1, 0).len(), 8);
 }
 
 // Each envelope moved the whole queue, of which there may be a hundred thousand after an outage.
