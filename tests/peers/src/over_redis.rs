@@ -19,6 +19,8 @@ const SEED_DATABASE: u8 = 2;
 /// The slots of the smallest pool, and twice as many callers: so many requests are under way there at once, each slot given back by
 /// one and claimed by the next.
 const FEW: usize = SLOTS[0];
+/// So many handles share them, as many processes would, each with a part of the callers.
+const SHARERS: usize = 4;
 const PAIRED: usize = 2 * FEW;
 /// The database with keys that are not leasehold's, and how many.
 const FOREIGN_DATABASE: u8 = 1;
@@ -43,6 +45,10 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
     for _ in 0..CALLERS {
         apart.push(runtime.block_on(pool(&url, "apart", 1_000))?);
     }
+    let mut sharers = Vec::new();
+    for _ in 0..SHARERS {
+        sharers.push(runtime.block_on(pool(&url, "shared", FEW))?);
+    }
     let way = Proxy::start(port)?;
     way.delay(AWAY);
     let far = runtime.block_on(pool(&way.url(), "far", 1_000))?;
@@ -66,6 +72,9 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
     let mut apart_series =
         Series::new(format!("redis, 1000 slots, {CALLERS} callers"), "leasehold, not coalesced");
 
+    let mut shared =
+        Series::new(format!("redis, {FEW} slots, {CALLERS} callers of {SHARERS} handles"), "leasehold");
+
     for round in 0..pace.rounds {
         scripts.add(ceiling::empty_scripts(port, CALLERS, pace.time)?);
         few_scripts.add(ceiling::empty_scripts(port, FEW, pace.time)?);
@@ -74,6 +83,8 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
         }
         foreign.add(runtime.block_on(pairs(&vec![crowded.clone(); CALLERS], pace.time))?);
         apart_series.add(runtime.block_on(pairs(&apart, pace.time))?);
+        let callers: Vec<_> = sharers.iter().cycle().take(CALLERS).cloned().collect();
+        shared.add(runtime.block_on(pairs(&callers, pace.time))?);
         paired.add(runtime.block_on(pairs(&vec![crowded.clone(); PAIRED], pace.time))?);
         one.add(runtime.block_on(pairs(&vec![crowded.clone(); 1], pace.time))?);
         for (callers, series) in &mut far_away {
@@ -92,7 +103,7 @@ pub fn measure(pace: Pace) -> Anyhow<()> {
     let seeds = seeds.iter().flat_map(|(_, alone, crowd)| [alone, crowd]);
     let sized = sized.iter().map(|(_, series)| series);
     let far_away = far_away.iter().map(|(_, series)| series);
-    let others = [&one, &paired, &foreign, &apart_series];
+    let others = [&one, &paired, &shared, &foreign, &apart_series];
     sized.chain(others).chain(far_away).chain(seeds).for_each(|series| series.print("pairs/s"));
     Ok(())
 }

@@ -53,6 +53,8 @@ pub struct LineModel {
     offered: Vec<String>,
     /// Whether an administrator changed something in this turn.
     changed: bool,
+    /// Whether somebody asked for any slots in it: then those before it were served.
+    asked_any: bool,
 }
 
 /// The slots that were defined, and whether they take part.
@@ -166,7 +168,7 @@ impl LineModel {
             _ => None,
         });
         self.offered = offered.collect();
-        self.changed = false;
+        (self.changed, self.asked_any) = (false, false);
         self.left.retain(|(until, _)| *until > done.now);
         let lapsed = self.tickets.values().filter(|ticket| ticket.until <= done.now);
         self.left.extend(lapsed.map(|ticket| (done.now + OFFER, ticket.wish.clone())));
@@ -322,6 +324,7 @@ impl LineModel {
     }
 
     fn serve(&mut self, now: u64, bid: &Bid) -> Result<(), Breach> {
+        self.asked_any |= matches!(bid.wish, Wish::Any(_));
         let ticket = self.tickets.remove(&bid.holder);
         // What was kept for it, when it was its turn. If that was taken from it, it may have stood there anew.
         if self.offers.remove(&bid.holder).is_some() {
@@ -351,6 +354,7 @@ impl LineModel {
     }
 
     fn refuse(&mut self, at: Instant, now: u64, bid: &Bid, why: &str) -> Result<(), Breach> {
+        self.asked_any |= matches!(bid.wish, Wish::Any(_));
         // Whoever names longer leases, after the store lost its memory, prolongs the time in which nothing is granted.
         if why != "quiet" && self.offers.get(&bid.holder).is_some_and(|offer| offer.sure) {
             let text = format!("{} was refused ({why}) what was kept for it", bid.holder);
@@ -393,17 +397,22 @@ impl LineModel {
             return Err(Breach::new("Q4", format!("{holder} was called and does not stand in line")));
         };
         self.nobody_before(holder, &ticket.wish, ticket.turn, "offered")?;
-        let sure = !self.changed || !matches!(ticket.wish, Wish::Among { .. });
+        // What was offered before a change of the same turn may have ended with it.
+        let sure = !self.changed || ticket.wish.is_of_names();
         self.offers.insert(holder.to_owned(), Offer { wish: ticket.wish, until: now + OFFER, sure });
         Ok(())
     }
 
     /// Nobody who wants a part of what this one got stands before it.
     fn nobody_before(&self, holder: &str, wish: &Wish, turn: Turn, what: &str) -> Result<(), Breach> {
-        // Who takes any slots is served after those of this turn who come before, for whom there was enough too.
-        let served = |other: &String| {
-            what == "granted" && matches!(wish, Wish::Any(_)) && self.offered.contains(other)
+        // Who takes any slots is served after those of this turn who come before, for whom there was enough too; then they stand before
+        // nobody else.
+        let after = match wish {
+            Wish::Any(_) => true,
+            Wish::Among { .. } => self.asked_any,
+            _ => false,
         };
+        let served = |other: &String| what == "granted" && after && self.offered.contains(other);
         let mut tickets = self.tickets.iter().filter(|(other, _)| !served(other));
         let before = tickets.find(|(other, ticket)| {
             let before_it =

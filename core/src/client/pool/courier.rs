@@ -220,19 +220,24 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
         };
         #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
         {
-            let mut next = freed.and_then(|freed| self.room.first_for(freed));
+            let now = self.runtime.now();
+            let mut next = freed.and_then(|freed| self.room.first_for(freed, now));
             let mut state = self.lock();
             let reply = state.enqueue(request, patience, stands);
             if let Some(Asks { standing, caller }) = next.as_mut().and_then(Next::asks) {
                 let Standing { mut claim, began, deadline } = *standing;
-                claim.waited = self.runtime.now().saturating_sub(began);
+                claim.waited = now.saturating_sub(began);
                 state.put(Parcel { request: Request::Claim(claim), patience: deadline, stands: 0, caller });
             }
             self.send_out(state);
-            next.into_iter().for_each(Next::call);
+            if let Some(next) = next {
+                next.call();
+                self.room.look_after_answers(&self.runtime);
+            }
             delivery(reply)
         }
-        // Where there is one thread it is posted before who is called goes on.
+        // In wasm it is posted before who is called goes on. Elsewhere, without `crowds`, another thread may be quicker: then the store
+        // calls it.
         #[cfg(not(all(feature = "crowds", not(target_family = "wasm"))))]
         {
             if let Some(freed) = freed {

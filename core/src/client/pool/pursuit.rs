@@ -16,6 +16,8 @@ use futures_channel::oneshot;
 
 use super::PoolCore;
 use super::acquisition::{Refused, Want};
+#[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+use super::waiting::Asked;
 use super::waiting::{Asking, Call, JITTER, Place, RECHECK, STEP, Seat, Turn, closed};
 use crate::client::Lease;
 use crate::error::Result;
@@ -44,9 +46,12 @@ struct Waiter<'a, S: Store, R: Runtime> {
 impl<S: Store, R: Runtime> Drop for Waiter<'_, S, R> {
     fn drop(&mut self) {
         let may_have_ticket = self.want.has_ticket.load(Relaxed);
-        // What was asked for it may be answered, and nobody have seen that.
+        // Nothing is asked for it from here on. What was may be answered, and nobody have seen that.
         #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
-        let may_have_ticket = self.seat.answer().is_some() || may_have_ticket;
+        let may_have_ticket = {
+            self.seat.leave_standing(None);
+            !matches!(self.seat.answer(), Asked::Not) || may_have_ticket
+        };
         if may_have_ticket {
             self.core.courier.withdraw(self.core.holder(self.want));
         }

@@ -29,9 +29,7 @@ pub(in crate::client) use self::calling::Next;
 #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
 use self::directory::Directory;
 #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
-pub(in crate::client) use self::standing::{Asks, Standing};
-#[cfg(all(feature = "crowds", not(target_family = "wasm")))]
-use super::courier::Delivery;
+pub(in crate::client) use self::standing::{Asked, Asks, Standing};
 use super::courier::{QUEUE, full};
 use crate::client::audience::Audience;
 use crate::error::{Code, Error, Result};
@@ -83,6 +81,9 @@ struct Room {
     #[cfg(feature = "crowds")]
     moved_up_to: Option<(Turn, u64)>,
     recheck: Option<Alarm>,
+    /// When the first answer that nobody has seen is given up.
+    #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+    unseen: Option<Alarm>,
 }
 
 /// The task that waits for its time ends with it: leases end in days, and those who wait for them come and go.
@@ -116,7 +117,10 @@ struct Chair {
     standing: Option<Box<Standing>>,
     /// What comes of that, once it was asked for it.
     #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
-    answer: Option<Delivery>,
+    answer: Asked,
+    /// When it was.
+    #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+    asked_at: Micros,
 }
 
 /// Rank and arrival, as the store reckons them: who has the lower goes first.
@@ -222,7 +226,9 @@ impl WaitingRoom {
             #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
             standing: None,
             #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
-            answer: None,
+            answer: Asked::Not,
+            #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+            asked_at: 0,
         };
         #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
         room.directory.add(&chair);
@@ -315,10 +321,10 @@ impl WaitingRoom {
     /// A slot is given back: the first who may have it, who is to be called once that is on its way, and for whom it is asked along
     /// with it.
     #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
-    pub fn first_for(&self, freed: &SlotId) -> Option<Next> {
+    pub fn first_for(&self, freed: &SlotId, now: Micros) -> Option<Next> {
         let meant = |chair: &Chair| chair.may_have(freed);
         let (mut calling, mut room) = (Calling::new(1, Call::Ready), self.lock());
-        calling.asks = true;
+        calling.asks = Some(now);
         // Locks are all waited for by name, and by many.
         if room.directory.named == room.seats.len() {
             let first = room.first_of(freed, &meant);
@@ -529,10 +535,10 @@ impl Seat {
 
     /// What comes of what was asked for it as it was called, if something was.
     #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
-    pub fn answer(&self) -> Option<Delivery> {
+    pub fn answer(&self) -> Asked {
         let mut room = self.room.lock();
-        let at = room.find((self.turn, self.number))?;
-        room.seats.get_mut(at)?.answer.take()
+        let chair = room.find((self.turn, self.number)).and_then(|at| room.seats.get_mut(at));
+        chair.map_or(Asked::Not, |chair| std::mem::take(&mut chair.answer))
     }
 
     /// At this time asking again can help it: then the first is called, unless that is so earlier.
@@ -572,6 +578,8 @@ impl Seat {
         if room.seats.is_empty() {
             // Those who come next have alarms of their own.
             (room.due, room.moved_up, room.recheck) = (None, None, None);
+            #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+            (room.unseen = None);
             room.ends.clear();
         }
         chair
@@ -657,14 +665,6 @@ impl Chair {
     /// Whether this slot, which comes free, may be what it waits for.
     fn may_have(&self, freed: &SlotId) -> bool {
         (self.names.is_empty() || self.names.contains(freed)) && !self.is_beyond()
-    }
-
-    /// What it asks for, if it left that here: its answer comes here.
-    #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
-    fn ask(&mut self) -> Option<Asks> {
-        let (asks, answer) = Asks::new(self.standing.take()?);
-        self.answer = Some(answer);
-        Some(asks)
     }
 
     /// Whether it may want a slot that came free for none of those who have tickets.

@@ -91,6 +91,13 @@ pub fn enough_for_all() -> Scenario {
     requests.extend([wants(3, 1), wants(4, 2), wants(5, 1), wants(2, 2), wants(1, 1)]);
     told.send(json!({ "requests": requests }));
     told.look(&["a", "b", "c", "d"]);
+    // Who wants more than there are for now is let go only where something is ready.
+    told.pass(60).look(&["a", "b", "c", "d"]);
+    let held = ["a", "b", "c", "d"].map(|slot| (slot, told.lease(slot)));
+    told.send(json!({ "requests": [wants(11, 1), wants(12, 4), change("d", "disable")] }));
+    told.send(json!({ "requests": [release("a", &held[0].1, "unused"), wants(13, 1)] }));
+    told.ask(change("d", "enable"));
+    told.ask(release("b", &held[1].1, "unused"));
     told
 }
 

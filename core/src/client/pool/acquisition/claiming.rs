@@ -10,7 +10,7 @@ use crate::client::pool::courier::{Delivery, delivery};
 use crate::client::pool::lease::unexpected;
 use crate::client::pool::waiting::Seat;
 #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
-use crate::client::pool::waiting::Standing;
+use crate::client::pool::waiting::{Asked, Standing};
 use crate::error::Result;
 use crate::runtime::{self, Runtime};
 use crate::slots::{Choice, Claim, Grant, Refusal, Reply, Request};
@@ -87,9 +87,19 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     #[inline(always)]
     fn ask_for(&self, want: &Want, seat: Option<&Seat>, part: usize) -> (Delivery, bool) {
         #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
-        if let Some(answer) = seat.and_then(Seat::answer) {
-            want.has_ticket.store(true, Relaxed);
-            return (answer, true);
+        match seat.map(Seat::answer) {
+            Some(Asked::Is(answer)) => {
+                // Whatever was met since it was asked for: its ticket is one for any slots.
+                want.names_own.store(false, Relaxed);
+                want.has_ticket.store(true, Relaxed);
+                return (answer, true);
+            }
+            // It may have been granted what was given back since.
+            Some(Asked::Was) => {
+                self.courier.withdraw(self.holder(want));
+                self.rename(want, seat);
+            }
+            Some(Asked::Not) | None => {}
         }
         let (request, _, last) = self.claim_request(want, seat.is_some(), part);
         let patience = if want.patient { want.deadline } else { 0 };

@@ -7,6 +7,8 @@ use futures_channel::oneshot;
 #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
 use super::standing::Asks;
 use super::{Call, Chair, Room};
+#[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+use crate::Micros;
 
 /// Whom it has met, and whom it may still be for.
 pub(super) struct Calling {
@@ -16,9 +18,9 @@ pub(super) struct Calling {
     met: Vec<Next>,
     /// Who tries meanwhile, by their seats, and no more of them than could be meant.
     trying: Vec<usize>,
-    /// Whether what they ask for is asked for them.
+    /// When what they ask for is asked for them, if it is.
     #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
-    pub asks: bool,
+    pub asks: Option<Micros>,
 }
 
 /// Who is called, and what is asked for it before.
@@ -39,7 +41,7 @@ impl Calling {
             met: Vec::new(),
             trying: Vec::new(),
             #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
-            asks: false,
+            asks: None,
         }
     }
 
@@ -74,7 +76,7 @@ impl Calling {
                 chair.looks = self.call == Call::Alarm;
             }
             #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
-            let bell = Next { bell, asks: if self.asks { chair.ask() } else { None } };
+            let bell = Next { bell, asks: self.asks.and_then(|now| chair.ask(now)) };
             self.met.push(bell);
         } else if !chair.granted && !chair.again && self.trying.len() < self.left as usize {
             self.trying.push(at);

@@ -27,7 +27,7 @@ fn runtime() -> crate::runtime::TokioRuntime {
 /// A slot is given back.
 fn call_first(room: &WaitingRoom, freed: &SlotId) {
     #[cfg(feature = "crowds")]
-    room.first_for(freed).into_iter().for_each(Next::call);
+    room.first_for(freed, 0).into_iter().for_each(Next::call);
     #[cfg(not(feature = "crowds"))]
     room.call_first(freed);
 }

@@ -44,9 +44,9 @@
       way = nil
     elseif way == 'any' then
       local least, most = ask[LEAST], ask[MOST]
+      if pool[WAITING] > 0 then line('pass_over')() end
       -- What should have been ready may not have been: it is looked for again.
       repeat
-        if pool[WAITING] > 0 then line('pass_over')() end
         if pool[CERTAIN] + pool[DOUBTFUL] < least then
           arrange()
           local ready = call('ZCOUNT', PLACES, '-inf', BELOW_DUE)

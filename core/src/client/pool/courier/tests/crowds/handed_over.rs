@@ -54,6 +54,22 @@ async fn what_was_claimed_for_who_leaves_is_given_back() {
     assert!(next.is_held() && pool.core.room.len() == 0);
 }
 
+/// Nothing prolonged it, and nobody gave it back: what was granted to a caller that stood still was nobody's for all of its time.
+#[tokio::test(start_paused = true)]
+async fn what_was_claimed_for_who_stands_still_is_given_back() {
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let (pool, other) = (process(&store).await, process(&store).await);
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    let waits = waiting(&pool).await;
+    soon(lease.release()).await.unwrap();
+    assert_eq!(other.acquire_with(within(0)).await.unwrap_err().code(), Code::Exhausted, "it has it");
+    let next = other.acquire_with(within(2 * SECOND)).await.expect("before it would end");
+    next.used(Some(7)).unwrap();
+    next.release().await.unwrap();
+    // And it goes on, by another name: the one that it had was granted what was given back.
+    assert_eq!(soon(waits).await.unwrap().nonce(), Some(7));
+}
+
 /// It had never asked itself, and left the ticket behind that it had got: for ten seconds others stood behind it.
 #[tokio::test(start_paused = true)]
 async fn the_ticket_of_who_leaves_goes_though_it_never_saw_it() {
