@@ -91,7 +91,7 @@ thread_local! {
 fn draw(drawn: &mut Vec<u64>) -> Result<(), Failure> {
     let mut bytes = [0; 256];
     host::entropy(&mut bytes).map_err(|_| {
-        let advice = "the host gives no randomness here; call from within a request";
+        let advice = "the host gives no randomness here; call within a request only";
         Failure::new(Code::InvalidArgument, advice)
     })?;
     drawn.extend(bytes.as_chunks().0.iter().copied().map(u64::from_le_bytes));
