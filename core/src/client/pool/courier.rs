@@ -224,15 +224,17 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
             let mut next = freed.and_then(|freed| self.room.first_for(freed, now));
             let mut state = self.lock();
             let reply = state.enqueue(request, patience, stands);
-            if let Some(Asks { standing, caller }) = next.as_mut().and_then(Next::asks) {
+            let asks = next.as_mut().and_then(Next::asks);
+            let asked = asks.is_some();
+            if let Some(Asks { standing, caller }) = asks {
                 let Standing { mut claim, began, deadline } = *standing;
                 claim.waited = now.saturating_sub(began);
                 state.put(Parcel { request: Request::Claim(claim), patience: deadline, stands: 0, caller });
             }
             self.send_out(state);
-            if let Some(next) = next {
-                next.call();
-                self.room.look_after_answers(&self.runtime);
+            next.into_iter().for_each(Next::call);
+            if asked {
+                self.room.look_after_answers(&self.runtime, now);
             }
             delivery(reply)
         }

@@ -527,8 +527,7 @@ impl Seat {
     /// What is to be asked for it if it is called, from when it [stays](Self::stay) until then.
     #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
     pub fn leave_standing(&self, standing: Option<Standing>) {
-        let mut room = self.room.lock();
-        if let Some(chair) = room.find((self.turn, self.number)).and_then(|at| room.seats.get_mut(at)) {
+        if let Some(chair) = self.room.lock().chair((self.turn, self.number)) {
             chair.standing = standing.map(Box::new);
         }
     }
@@ -537,8 +536,7 @@ impl Seat {
     #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
     pub fn answer(&self) -> Asked {
         let mut room = self.room.lock();
-        let chair = room.find((self.turn, self.number)).and_then(|at| room.seats.get_mut(at));
-        chair.map_or(Asked::Not, |chair| std::mem::take(&mut chair.answer))
+        room.chair((self.turn, self.number)).map_or(Asked::Not, |chair| std::mem::take(&mut chair.answer))
     }
 
     /// At this time asking again can help it: then the first is called, unless that is so earlier.
@@ -640,6 +638,13 @@ impl Room {
         }
         let at = self.seats.partition_point(|chair| (chair.turn, chair.number) < seat);
         self.seats.get(at).filter(|chair| chair.number == seat.1).map(|_| at)
+    }
+
+    /// Whose seat this is. The small module has no room for it.
+    #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+    fn chair(&mut self, seat: (Turn, u64)) -> Option<&mut Chair> {
+        let at = self.find(seat)?;
+        self.seats.get_mut(at)
     }
 
     /// Who sits there waits at another place from now on.

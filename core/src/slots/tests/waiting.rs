@@ -178,15 +178,15 @@ fn who_stands_behind_one_for_whom_there_is_enough_need_not_wait() {
     let held: Vec<_> = (0..4).map(|_| scene.claim()).collect();
     scene.wait(queue(1, 1));
     scene.wait(queue(2, 2));
-    let together = |count: usize, claims: Vec<Claim>| -> Vec<Request> {
-        let releases = held.iter().take(count).map(|grant| release(grant, Outcome::Unused));
+    let together = |held: &[Grant], claims: Vec<Claim>| -> Vec<Request> {
+        let releases = held.iter().map(|grant| release(grant, Outcome::Unused));
         releases.chain(claims.into_iter().map(Request::Claim)).collect()
     };
     let granted = |replies: &[Reply]| -> Vec<bool> {
         replies.iter().map(|reply| matches!(reply, Reply::Granted(_))).collect()
     };
     // One is for the first, two for the second, and one is left, for who comes next.
-    let performed = scene.perform(together(4, vec![queue(3, 1), queue(4, 2), queue(5, 1)]));
+    let performed = scene.perform(together(&held, vec![queue(3, 1), queue(4, 2), queue(5, 1)]));
     assert_eq!(granted(&performed.replies[4..]), [true, false, false]);
     assert_eq!(performed.calls.tickets, [1, 2]);
     assert_eq!(
@@ -200,9 +200,7 @@ fn who_stands_behind_one_for_whom_there_is_enough_need_not_wait() {
     let mut scene = Scene::of(&["a", "b"]);
     let held = [scene.claim(), scene.claim()];
     scene.wait(queue(1, 1));
-    let releases = held.iter().map(|grant| release(grant, Outcome::Unused));
-    let claims = [queue(2, 1), queue(1, 1)].map(Request::Claim);
-    let performed = scene.perform(releases.chain(claims).collect());
+    let performed = scene.perform(together(&held, vec![queue(2, 1), queue(1, 1)]));
     assert_eq!(granted(&performed.replies[2..]), [true, true]);
 
     // Who waits for one by its name, and came before, is served before it too.
@@ -210,8 +208,7 @@ fn who_stands_behind_one_for_whom_there_is_enough_need_not_wait() {
     let held = [scene.claim(), scene.claim()];
     scene.wait(queue(1, 1));
     scene.wait(Claim { holder: 2, wait: true, ..asking(Choice::Among { slots: ids(&["b"]), count: 1 }) });
-    let releases = held.iter().map(|grant| release(grant, Outcome::Unused));
-    let performed = scene.perform(releases.chain([Request::Claim(queue(3, 1))]).collect());
+    let performed = scene.perform(together(&held, vec![queue(3, 1)]));
     assert_eq!((granted(&performed.replies[2..]), performed.calls.tickets), (vec![false], vec![1, 2]));
 }
 

@@ -17,8 +17,12 @@ async fn process(store: &Faulty) -> Pool<Faulty, TokioRuntime> {
 }
 
 async fn process_of<R: Runtime>(store: &Faulty, runtime: R) -> Pool<Faulty, R> {
+    process_with(store, runtime, &["a"]).await
+}
+
+async fn process_with<R: Runtime>(store: &Faulty, runtime: R, slots: &[&str]) -> Pool<Faulty, R> {
     let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
-    let options = PoolOptions { ttl: 4 * SECOND, ..PoolOptions::slots(["a"]).unwrap() };
+    let options = PoolOptions { ttl: 4 * SECOND, ..PoolOptions::slots(slots.iter().copied()).unwrap() };
     handle.pool_with("p", options, None).await.unwrap()
 }
 

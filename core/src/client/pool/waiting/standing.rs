@@ -44,8 +44,8 @@ pub(in crate::client) enum Asked {
 impl WaitingRoom {
     /// Sees to it that what is granted to those who do not come to look is given back as soon as an offer of the store's would be: they
     /// may stand still, and nothing prolongs what nobody has seen.
-    pub fn look_after_answers<R: Runtime>(self: &Arc<Self>, runtime: &R) {
-        self.set_alarm(runtime, runtime.now() + OFFER, |room| &mut room.unseen, Self::give_up_answers);
+    pub fn look_after_answers<R: Runtime>(self: &Arc<Self>, runtime: &R, now: Micros) {
+        self.set_alarm(runtime, now + OFFER, |room| &mut room.unseen, Self::give_up_answers);
     }
 
     fn give_up_answers<R: Runtime>(self: &Arc<Self>, runtime: &R) {

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use futures_util::FutureExt;
 
 use super::*;
+use crate::client::Lease;
 use crate::client::faulty::stands_in_line;
-use crate::client::{Lease, PoolOptions};
 
 type Acquiring<'a> = Pin<Box<dyn Future<Output = Result<Lease<Faulty, TokioRuntime>>> + Send + 'a>>;
 
@@ -94,7 +94,5 @@ async fn the_ticket_of_who_leaves_goes_though_it_never_saw_it() {
 
 async fn of_two(store: &Faulty) -> Pool<Faulty, TokioRuntime> {
     let runtime = TokioRuntime::new(tokio::runtime::Handle::current());
-    let handle = Leasehold::new(store.clone(), runtime, OpenOptions::default()).unwrap();
-    let options = PoolOptions { ttl: 4 * SECOND, ..PoolOptions::slots(["a", "b"]).unwrap() };
-    handle.pool_with("p", options, None).await.unwrap()
+    process_with(store, runtime, &["a", "b"]).await
 }
