@@ -326,17 +326,16 @@ impl LineModel {
     fn serve(&mut self, now: u64, bid: &Bid) -> Result<(), Breach> {
         self.asked_any |= matches!(bid.wish, Wish::Any(_));
         let ticket = self.tickets.remove(&bid.holder);
+        // What it may have stood there for may have been offered to it earlier in this turn.
+        if ticket.is_some() && !bid.wish.is_of_names() {
+            self.fetched.push(bid.holder.clone());
+        }
         // What was kept for it, when it was its turn. If that was taken from it, it may have stood there anew.
         if self.offers.remove(&bid.holder).is_some() {
             return Ok(());
         }
         let turn = match ticket {
-            Some(ticket) if ticket.sure => {
-                if matches!(bid.wish, Wish::Any(_) | Wish::Among { .. }) {
-                    self.fetched.push(bid.holder.clone());
-                }
-                ticket.turn
-            }
+            Some(ticket) if ticket.sure => ticket.turn,
             // As in `refuse`.
             Some(ticket) => ticket.turn.min(turn(now, bid)),
             None => turn(now, bid),
@@ -598,6 +597,22 @@ mod tests {
         line.apply(50, 50, &Fact::Withdrawn { holder: "5".to_owned() }).expect("done");
         wait(&mut line, 50, bid("6", &[], 5));
         line.apply(50, 50, &offered("4")).expect("before the other came");
+    }
+
+    #[test]
+    fn who_may_have_left_fetches_what_it_was_called_for_in_the_same_turn() {
+        let mut line = LineModel::default();
+        let [silent, other] = ["00000000000000aa0000000000000001", "00000000000000aa0000000000000002"];
+        let slots = ["x".to_owned(), "y".to_owned()].to_vec();
+        line.apply(0, 0, &Fact::Defined { slots, longest: 1 }).expect("done");
+        wait(&mut line, 10, bid(silent, &[], 0));
+        wait(&mut line, 20, bid(other, &[], 0));
+        let offered = |holder: &str| Fact::Offered { holder: holder.to_owned() };
+        line.apply(30, 30, &offered(silent)).expect("the first in line");
+        // Nobody came for it: the other of that process may stand there no more.
+        line.begin(&Performance { now: 30 + OFFER, ..Performance::default() });
+        line.serve(30 + OFFER, &bid(other, &[], 0)).expect("it is called and comes at once");
+        line.apply(30 + OFFER, 30 + OFFER, &offered(other)).expect("which is told at the end of the turn");
     }
 
     #[test]
