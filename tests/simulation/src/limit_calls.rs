@@ -90,8 +90,8 @@ pub struct LimitCalls {
     restored: HashMap<(ProcessId, String), Instant>,
     /// Of which call a reservation is.
     reservations: HashMap<String, u64>,
-    /// When it was charged.
-    reserved: HashMap<String, Instant>,
+    /// When it was charged, and what.
+    reserved: HashMap<String, (Instant, Vec<Cost>)>,
     losses: Vec<Instant>,
     /// The last envelope of each lane, whatever the store forgot.
     lanes: HashMap<String, u64>,
@@ -196,13 +196,16 @@ impl LimitCalls {
                 Action::Keep { id } | Action::Settle { id, back: true } if deed.word == Word::Settled => {
                     // What was given back by somebody else is given back once more: whoever gives back what was not
                     // reserved is trusted. What was forgotten at a reset is not.
-                    let since = self.reserved.get(id).copied().unwrap_or(0);
+                    let reserved = self.reserved.get(id);
+                    let since = reserved.map_or(0, |(since, _)| *since);
                     if self.refunds.iter().any(|(when, limit)| *when >= since && *limit == cost.limit) {
                         self.refunds.push((at, cost.limit.clone()));
-                        // Of what is kept in part nothing is said of the rest.
-                        let keeps = matches!(deed.act, Action::Keep { .. });
-                        let most = Cost { cost: cost.max, ..cost.clone() };
-                        self.windows.refunded(at, if keeps { &most } else { cost });
+                        // It is what was reserved, whatever they name who give it back; of what is kept in part nothing is said of
+                        // the rest.
+                        let mut costs = reserved.into_iter().flat_map(|(_, costs)| costs);
+                        let cost_then =
+                            costs.find(|then| then.limit == cost.limit).map_or(cost.max, |then| then.cost);
+                        self.windows.refunded(at, &Cost { cost: cost_then, ..cost.clone() });
                     }
                 }
                 Action::Reset => {
@@ -217,7 +220,7 @@ impl LimitCalls {
             }
         }
         if let (Action::Reserve { id, .. }, Some(_)) = (&deed.act, allowed) {
-            self.reserved.insert(id.clone(), at);
+            self.reserved.insert(id.clone(), (at, deed.costs.clone()));
         }
         match (&deed.act, allowed) {
             (Action::Take, Some(remaining)) => self.charged(at, deed, remaining, None, envelope),
@@ -580,4 +583,33 @@ fn charges_by_reservation(want: Want) -> bool {
 /// The number of the call of which a cost is the tag.
 fn tag(cost: &Cost) -> Option<u64> {
     (cost.kind == Kind::Each && cost.max > TAG).then(|| (cost.max - TAG) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_reserved_is_given_back_whatever_its_giver_names() {
+        let cost =
+            |cost| Cost { limit: "a".to_owned(), kind: Kind::Lifetime, max: 10, period: 0, extra: 0, cost };
+        let judged = || Word::Judged { allowed: true, binding: 0, remaining: 0, retry: Some(0), reset: None };
+        let id = || "reservation:1".to_owned();
+        let judge = |last| {
+            let mut calls = LimitCalls::default();
+            let mut perform = |at, act, amount, word| {
+                let deed = Deed { act, costs: vec![cost(amount)], word };
+                calls.deed(at, &deed, Sent { timeless: true, again: false }).expect("no rule is broken");
+            };
+            perform(1, Action::Reserve { id: id(), ttl: 9, waits: None }, 8, judged());
+            perform(2, Action::Refund, 8, judged());
+            perform(3, Action::Settle { id: id(), back: true }, 1, Word::Settled);
+            for (at, amount) in [(3, 10), (4, last)] {
+                calls.windows.allowed(at, at, &cost(amount));
+            }
+            calls.windows.judge()
+        };
+        judge(8).expect("what was reserved came back in this window");
+        judge(9).expect_err("and no more");
+    }
 }

@@ -3,9 +3,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::checker::Breach;
-use crate::history::{Fact, Wish};
+use crate::history::{Fact, Performance, Wish};
 use crate::thefts::InForce;
 use crate::world::Instant;
+
+/// How long the store remembers an envelope past its last moment: what was performed before may be performed again then, if nobody
+/// heard of it.
+const LANE_GRACE: u64 = 60_000_000;
 
 type Slots = BTreeMap<String, SlotState>;
 
@@ -16,8 +20,10 @@ pub struct SlotModel {
     replica: Slots,
     /// The highest fence of each slot ever, whatever the store forgot.
     fences: HashMap<String, u64>,
-    /// The claims that were granted since memory was last lost.
-    claims: HashMap<String, u64>,
+    /// The claims that were granted since memory was last lost, when, and until when that is remembered.
+    claims: HashMap<String, (u64, u64)>,
+    /// Until when it is remembered what is performed now.
+    remembered: u64,
     /// By fence: the true time at which the lease has ended in the store.
     ends: HashMap<u64, Instant>,
     /// When the last claim of what is free was asked.
@@ -125,6 +131,11 @@ impl SlotModel {
         self.doubt_all();
     }
 
+    /// The store begins to perform.
+    pub fn begin(&mut self, done: &Performance) {
+        self.remembered = done.not_after.unwrap_or(done.now) + LANE_GRACE;
+    }
+
     /// The store did this at its time `now`, in truth at `at`.
     pub fn apply(&mut self, at: Instant, now: u64, doubt_rest: u64, fact: &Fact) -> Result<(), Breach> {
         match fact {
@@ -207,9 +218,11 @@ impl SlotModel {
         }
         *top = *fence;
         // Who claims what is free comes again under its name.
+        let granted = (now, self.remembered);
+        let mut before = |claim| self.claims.insert(claim, granted).filter(|(_, until)| *until > now);
         if self.asked.is_none()
-            && (self.claims.insert(format!("{holder} {slot}"), *fence).is_some()
-                || self.claims.insert(holder.clone(), now).is_some_and(|before| before != now))
+            && (before(format!("{holder} {slot}")).is_some()
+                || before(holder.clone()).is_some_and(|(when, _)| when != now))
         {
             return Err(Breach::new("E2", format!("the claim {holder} was granted twice")));
         }
@@ -272,5 +285,30 @@ impl SlotModel {
             return Err(Breach::new("S3", text));
         }
         Ok(state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_claim_is_granted_twice_within_the_memory_of_its_lane() {
+        let second = |now, not_after| {
+            let mut model = SlotModel::default();
+            let mut grant = |now, fence, not_after| {
+                model.begin(&Performance { now, not_after, ..Performance::default() });
+                let (holder, slot) = ("1".to_owned(), "a".to_owned());
+                let fact =
+                    Fact::Granted { holder, slot, fence, deadline: now + 5, max_hold: 0, known: false };
+                model.apply(0, now, 0, &fact)
+            };
+            grant(10, 1, not_after).expect("the first");
+            grant(now, 2, None)
+        };
+        let breach = second(14 + LANE_GRACE, Some(15)).expect_err("it is remembered");
+        assert!(format!("{breach:?}").contains("E2"));
+        second(15 + LANE_GRACE, Some(15)).expect("nobody knows of the first any more");
+        second(9 + LANE_GRACE, None).expect_err("from now on");
     }
 }

@@ -335,6 +335,7 @@ impl<'a> Judge<'a> {
         self.bundles.read(&done.facts)?;
         self.free(now, &done.facts)?;
         self.looked_in_time(at, now)?;
+        self.store.begin(done);
         self.line.begin(done);
         for (fence, ended) in self.thefts.due(now, |holder| self.line.waits(holder)) {
             if self.store.rob(fence, ended, self.rules.doubt_rest) {
