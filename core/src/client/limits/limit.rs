@@ -461,6 +461,10 @@ impl<R: Runtime> Limit<R> {
                 }
             };
             let Some(mut pause) = refused.retry_after_micros else { return Err(refused.error()) };
+            // Those behind it may need the store.
+            if refused.said == Said::Outage {
+                place.call_off();
+            }
             place.set_refused_by(refused.limit.as_ref());
             let now = scope.runtime().now();
             reply = reply.max(now.saturating_sub(asked));

@@ -65,10 +65,10 @@ impl Line {
         self.lock().waiting.keys().next().copied()
     }
 
-    /// Whether more of this limit may help one whose turn it is or was: who stands aside, or the first who does not.
+    /// Whether more of this limit may help one whose turn it is or was: those who stand aside, or the first who does not.
     pub fn may_be_helped_by(&self, limit: &Name) -> bool {
         let state = self.lock();
-        let aside = state.waiting.values().take_while(|waiting| waiting.aside.is_some());
+        let aside = state.waiting.values().filter(|waiting| waiting.aside.is_some());
         let first = state.waiting.values().find(|waiting| waiting.aside.is_none());
         let helped =
             |waiting: &Waiting| waiting.refused_by.as_ref().is_none_or(|refused_by| refused_by == limit);
@@ -98,10 +98,11 @@ impl Place {
         true
     }
 
-    /// Nobody is to wait on without a look at why this place is given up.
+    /// Nobody else is to wait on without a look at why the store does not answer.
     pub fn call_off(&self) {
         let mut state = self.line.lock();
-        let callers: Vec<_> = state.waiting.values_mut().map(|waiting| waiting.caller.take()).collect();
+        let others = state.waiting.iter_mut().filter(|(rank, _)| **rank != self.rank);
+        let callers: Vec<_> = others.map(|(_, waiting)| waiting.caller.take()).collect();
         drop(state);
         drop(callers);
     }
@@ -146,7 +147,10 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut state = self.line.lock();
         state.waiting.remove(&self.rank);
-        call(state);
+        // Who leaves from behind another changes nothing for that one.
+        if !state.waiting.range(..self.rank).any(|(_, waiting)| waiting.aside.is_none()) {
+            call(state);
+        }
     }
 }
 
@@ -201,6 +205,24 @@ mod tests {
         assert!(has_turn(&second, BEGINS) && !has_turn(&third, BEGINS));
     }
 
+    // Whoever left had the first ask the store at once, in vain.
+    #[test]
+    fn who_leaves_calls_the_first_only_if_it_stood_before_that() {
+        let line = Arc::new(Line::default());
+        let [first, second, third] = [2, 1, 0].map(|priority| line.clone().enter(priority));
+        let mut called = [&first, &second].map(Place::called);
+        let mut heard = || called.each_mut().map(|called| called.now_or_never().is_some());
+        drop(third);
+        assert_eq!(heard(), [false, false]);
+        drop(first);
+        assert_eq!(heard(), [true, true], "the one has left, and the other is called");
+        let third = line.clone().enter(0);
+        second.step_aside(SECOND);
+        let mut called = third.called();
+        drop(line.clone().enter(9));
+        assert!(called.try_recv().unwrap().is_some(), "nobody stands before it");
+    }
+
     // Each who waits for a limit was called by whatever changed of all that it charges, and asked in vain.
     #[test]
     fn those_are_helped_by_a_limit_whom_it_refused_or_who_have_not_asked() {
@@ -216,6 +238,11 @@ mod tests {
         first.step_aside(SECOND);
         second.set_refused_by(Some(&rate));
         assert_eq!(helped(), [true, true]);
+        // Also behind one who came later, and whom another refused.
+        let higher = line.clone().enter(9);
+        higher.set_refused_by(Some(&rate));
+        assert_eq!(helped(), [true, true]);
+        drop(higher);
         drop(first);
         assert_eq!(helped(), [false, true]);
         second.set_refused_by(None);

@@ -179,7 +179,7 @@ impl<R: Runtime> Scope<R> {
                 self.outage.store(self.runtime.now() + OUTAGE, Relaxed);
                 Ok(self.judge_alone(request))
             }
-            // So many wait that nothing was sent.
+            // So many wait that it was not sent, or not answered in time.
             Err(error) if open && error.code() == Code::Busy => Ok(self.judge_alone(request)),
             Err(error) => Err(error),
         }

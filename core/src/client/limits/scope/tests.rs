@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use futures_util::future::{Either, select};
 use tokio::sync::Notify;
 
 use super::super::elsewhere::{Elsewhere, ledger};
@@ -233,6 +234,26 @@ async fn who_waits_for_an_open_limit_waits_on_as_the_store_does_not_answer_who_s
         shortly(futures_util::future::join(waiting, open.wait_with(1u64, at_any_time()))).await;
     assert_eq!(told.unwrap_err().code(), Code::StoreUnavailable);
     assert_eq!(answer.unwrap().said, Said::Outage);
+}
+
+// It was told at its timeout only: who stood before it took what the limit allows in an outage, and never failed.
+#[tokio::test(start_paused = true)]
+async fn who_reserves_is_told_that_the_store_does_not_answer_behind_one_who_does_not_need_it() {
+    let (scope, hangs) = hanging(runtime(), SECOND / 20);
+    let open = limit(&scope, "a", Rule::Refill { max: 1, period: 10 * SECOND }, Outage::Open);
+    hangs.store(true, SeqCst);
+    assert!(shortly(open.increment(1u64)).await.unwrap(), "what may be had in an outage");
+    let waits = Box::pin(open.wait_with(1u64, at_any_time()));
+    let reserves = Box::pin(open.wait_to_reserve_for(1u64, HOUR, at_any_time()));
+    let (told, waits) = match shortly(select(waits, reserves)).await {
+        Either::Right(told) => told,
+        Either::Left((answer, _)) => panic!("{answer:?}"),
+    };
+    assert_eq!(told.unwrap_err().code(), Code::StoreUnavailable);
+    // It goes on, and at its own pace.
+    let began = scope.runtime().now();
+    assert_eq!(shortly(waits).await.unwrap().said, Said::Outage);
+    assert!(scope.runtime().now() > began + 5 * SECOND);
 }
 
 // upstash/ratelimit: a store that does not answer within five seconds allows whatever is asked.
