@@ -102,7 +102,7 @@ function report() {
   ]);
   console.log(`\n${table([["language", "what", "who", "median", "", "beside"], ...cells], [3])}`);
 
-  const verdicts = TARGETS.map(({ what, figure, least, most, unit, told }) => {
+  const verdicts = TARGETS.map(({ what, figure, ceiling, least, most, unit, told }) => {
     const value = figure(results);
     const bound = least ?? most;
     const show = (number) => (unit === "x" ? `${short(number)}x` : `${whole(number)}${unit}`);
@@ -112,7 +112,9 @@ function report() {
     }
     const off = most === undefined ? value / bound : bound / value;
     const verdict = told ? "" : off >= 1 ? "pass" : "MISS";
-    return [verdict, what, show(value), `${most === undefined ? "at least" : "at most"} ${show(bound)}`, `${short(off)} of it`];
+    const bare = ceiling ? `, and ${short(value / ceiling(results))} of a bare connection's` : "";
+    const wanted = `${most === undefined ? "at least" : "at most"} ${show(bound)}`;
+    return [verdict, what, show(value), wanted, `${short(off)} of it${bare}`];
   });
   console.log(`\n${table([["", "target", "measured", "wanted", ""], ...verdicts], [2])}`);
   const missed = verdicts.filter(([verdict]) => verdict === "MISS").length;

@@ -9,8 +9,9 @@ const KEYED = "limits, in memory, 1 caller, 1000 of them";
 const NODE = ["redis", "memory"].flatMap((store) => [1, 50].map((callers) => [store, callers, "allowed"]));
 const REFUSED = [1, 50].map((callers) => ["redis", callers, "refused"]);
 const PYTHON = ["redis, 1 thread", "redis, 1 task", "redis, 50 tasks", "memory, 1 thread"];
-const beside = (of, language, what, peer) =>
-  of.ratio(`${language} | limits, ${what} | leasehold`, `${language} | limits, ${what} | ${peer}`);
+const LONE = ["redis, 1 thread", "redis, 1 task"];
+const beside = (of, language, what, peer, subject = "leasehold") =>
+  of.ratio(`${language} | limits, ${what} | ${subject}`, `${language} | limits, ${what} | ${peer}`);
 
 export const LIMIT_TARGETS = [
   {
@@ -49,6 +50,7 @@ export const LIMIT_TARGETS = [
   ...PYTHON.map((what) => ({
     what: `Limits, Python: ${what}, beside limits`,
     figure: (of) => beside(of, "python", what, "limits"),
+    ceiling: LONE.includes(what) ? (of) => beside(of, "python", what, "limits", "a bare round trip") : undefined,
     least: 3,
     unit: "x",
   })),

@@ -8,6 +8,8 @@ const burst = (what) => `${CALLERS} contenders of 5 ms, ${what}`;
 /** How many times as much as the best of the peers, where more is better. */
 const beside = (of, language, what, peers = PEERS[language]) =>
   Math.min(...peers.map((peer) => of.ratio(`${language} | lock, ${what} | leasehold`, `${language} | lock, ${what} | ${peer}`)));
+/** The same of a caller that does nothing but wait for two answers. */
+const bare = (of, what) => of.ratio(`python | lock, ${what} | two bare round trips`, `python | lock, ${what} | redis-py Lock`);
 /** The same where less is better. */
 const sooner = (of, language, what) =>
   Math.min(...PEERS[language].map((peer) => of.ratio(`${language} | lock, ${what} | ${peer}`, `${language} | lock, ${what} | leasehold`)));
@@ -34,12 +36,14 @@ export const LOCK_TARGETS = [
   {
     what: "Locks in Python: 1 task, beside redis-py's asyncio Lock",
     figure: (of) => beside(of, "python", "1 task"),
+    ceiling: (of) => bare(of, "1 task"),
     least: 1.5,
     unit: "x",
   },
   {
     what: "Locks in Python: 1 thread, beside redis-py's Lock and pottery",
     figure: (of) => beside(of, "python", "1 thread", ["redis-py Lock", "pottery"]),
+    ceiling: (of) => bare(of, "1 thread"),
     least: 1.5,
     unit: "x",
   },

@@ -14,6 +14,7 @@ import limits.storage
 import limits.strategies
 
 import leasehold
+from bare import Bare
 from python_peers import repeated, together
 
 TASKS = 50
@@ -28,13 +29,14 @@ def main(url: str, rounds: int, seconds: float) -> None:
     item = limits.RateLimitItemPerHour(MANY)
     redis = limits.strategies.FixedWindowRateLimiter(limits.storage.RedisStorage(url))
     memory = limits.strategies.FixedWindowRateLimiter(limits.storage.MemoryStorage())
-    with leasehold.open(url, namespace="peers") as store, leasehold.open() as here:
+    with leasehold.open(url, namespace="peers") as store, leasehold.open() as here, Bare(url) as bare:
         limit = store.limit("python", max=MANY, period=PERIOD)
         in_memory = here.limit("python", max=MANY, period=PERIOD)
         for _ in range(rounds):
             for name, subject, check in [
                 ("limits, redis, 1 thread", "leasehold", lambda: limit.increment()),
                 ("limits, redis, 1 thread", "limits", lambda: redis.hit(item, "python")),
+                ("limits, redis, 1 thread", Bare.CHECK, bare.check),
                 ("limits, memory, 1 thread", "leasehold", lambda: in_memory.increment()),
                 ("limits, memory, 1 thread", "limits", lambda: memory.hit(item, "python")),
             ]:
@@ -65,6 +67,9 @@ async def tasks(url: str, seconds: float, samples: Samples) -> None:
                 await asyncio.gather(*(check(number) for number in range(count)))
                 name = f"limits, redis, {count} task{'s' if count > 1 else ''}"
                 samples.setdefault((name, subject), []).append(await together(count, seconds, check))
+    with Bare(url) as bare:
+        figure = await together(1, seconds, bare.check_in_task)
+        samples.setdefault(("limits, redis, 1 task", Bare.CHECK), []).append(figure)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import redis
 import redis.asyncio
 
 import leasehold
+from bare import Bare
 from python_peers import together
 
 TASKS = 50
@@ -31,7 +32,11 @@ Samples = dict[tuple[str, str, str], list[float]]
 
 def main(url: str, rounds: int, seconds: float) -> None:
     samples: Samples = {}
-    with leasehold.open(url, namespace="peers", lock_ttl=TTL) as store, redis.Redis.from_url(url) as client:
+    with (
+        leasehold.open(url, namespace="peers", lock_ttl=TTL) as store,
+        redis.Redis.from_url(url) as client,
+        Bare(url) as bare,
+    ):
         # The first lock is given when the server has been up for a time to live.
         store.lock("first", timeout=30.0).acquire().release()
         lock = store.lock("python")
@@ -52,7 +57,8 @@ def main(url: str, rounds: int, seconds: float) -> None:
             redlock.release()
 
         for _ in range(rounds):
-            for subject, pair in [("leasehold", ours), ("redis-py Lock", redis_py), ("pottery", with_pottery)]:
+            peers = [("leasehold", ours), ("redis-py Lock", redis_py), ("pottery", with_pottery), (Bare.PAIR, bare.pair)]
+            for subject, pair in peers:
                 samples.setdefault(("lock, 1 thread", subject, "pairs/s"), []).append(repeated(seconds, pair))
             asyncio.run(tasks(url, seconds, samples))
     for (name, subject, unit), figures in samples.items():
@@ -107,6 +113,9 @@ async def tasks(url: str, seconds: float, samples: Samples) -> None:
             drained = f"lock, {TASKS} contenders of 5 ms, drained"
             samples.setdefault((drained, subject, "ms"), []).append(await drain(lock, subject))
             samples.setdefault(("lock, wake-up", subject, "ms"), []).append(await wake_up(lock, subject))
+    with Bare(url) as bare:
+        figure = await together(1, seconds, bare.pair_in_task)
+        samples.setdefault(("lock, 1 task", Bare.PAIR, "pairs/s"), []).append(figure)
 
 
 async def drain(lock: Callable[..., Any], subject: str) -> float:

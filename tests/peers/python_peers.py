@@ -13,6 +13,7 @@ import redis
 import redis.asyncio
 
 import leasehold
+from bare import Bare
 
 TASKS = 50
 TTL = 5.0
@@ -24,7 +25,12 @@ Samples = dict[tuple[str, str], list[float]]
 
 def main(url: str, rounds: int, seconds: float) -> None:
     samples: Samples = {}
-    with leasehold.open(url, namespace="peers") as store, leasehold.open() as memory, redis.Redis.from_url(url) as client:
+    with (
+        leasehold.open(url, namespace="peers") as store,
+        leasehold.open() as memory,
+        redis.Redis.from_url(url) as client,
+        Bare(url) as bare,
+    ):
         # The first lease is given when the server has been up for a time to live.
         pool = store.pool("python", slots=SLOTS, ttl=TTL)
         pool.acquire(timeout=30.0).release()
@@ -47,6 +53,7 @@ def main(url: str, rounds: int, seconds: float) -> None:
             for name, subject, pair in [
                 ("redis, 1 thread", "leasehold", leased),
                 ("redis, 1 thread", "redis-py Lock", locked),
+                ("redis, 1 thread", Bare.PAIR, bare.pair),
                 (f"memory, {len(SLOTS)} slots, 1 thread", "leasehold", at_once),
             ]:
                 samples.setdefault((name, subject), []).append(repeated(seconds, pair))

@@ -1,4 +1,7 @@
-/** What is promised, as ratios within one run; `least` or `most` is the bound. */
+/**
+ * What is promised, as ratios within one run; `least` or `most` is the bound, and `ceiling` what a caller could have who does nothing but
+ * wait for the store's answers.
+ */
 
 import { LIMIT_TARGETS } from "./limit_targets.mjs";
 import { LOCK_TARGETS } from "./lock_targets.mjs";
@@ -128,6 +131,7 @@ export const TARGETS = [
   {
     what: "Python: one thread over Redis, beside redis-py's Lock",
     figure: (of) => of.ratio("python | redis, 1 thread | leasehold", "python | redis, 1 thread | redis-py Lock"),
+    ceiling: (of) => of.ratio("python | redis, 1 thread | two bare round trips", "python | redis, 1 thread | redis-py Lock"),
     least: 1.5,
     unit: "x",
   },
