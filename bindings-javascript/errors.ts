@@ -8,8 +8,8 @@ export type Code =
   /** The handle was closed while the call waited, or before: nothing is held by the call; open anew. A signal's abort is its own reason. */
   | "cancelled"
   /**
-   * What was held is held no longer: it ran out, was given back, or was broken. Stop what relies on it, and acquire anew. A nonce of
-   * which nothing was recorded before is in doubt.
+   * What was held is held no longer: it ran out, was given back, or was broken. Stop what relies on it. What was sent under it may have
+   * arrived: look for that before you acquire anew and do it again. A nonce of which nothing was recorded before is in doubt.
    */
   | "lost"
   /** Somebody of higher priority waits for what is held: finish and give it back. It is held until its deadline, and not renewed. */
@@ -24,7 +24,10 @@ export type Code =
    * some.
    */
   | "exhausted"
-  /** So much waits here already that no more is taken: try again later, and ask for less at once. */
+  /**
+   * So much waits here that no more is taken, or that it had no answer in time: try again later, and ask for less at once. Where the
+   * message says that it may have been done, look first, as after `store_unavailable`.
+   */
   | "busy"
   /** The wallet holds less than was asked for, whoever has it locked: select less, or fund it. */
   | "insufficient"

@@ -14,7 +14,7 @@ pub enum Code {
     TimedOut,
     /// The handle was closed, or the runtime ended. (Who drops a future, aborts a signal or cancels a task is told by their language.)
     Cancelled,
-    /// The lease is no longer held: it ran out, was given back, or was broken.
+    /// The lease is no longer held: it ran out, was given back, or was broken. What was sent under it may have arrived.
     Lost,
     /// Somebody of higher priority waits for what is held: it is held until its deadline, and not renewed.
     Claimed,
@@ -23,7 +23,8 @@ pub enum Code {
     StoreUnavailable,
     /// Nothing can be had now, and the caller did not want to wait; or the pool has no slot that could ever come.
     Exhausted,
-    /// A bounded queue is full.
+    /// So much waits in this process that no more is taken, or that it had no answer in time: then it may have been done, as the message
+    /// says.
     Busy,
     /// The wallet holds less than was asked for, counted without any lock.
     Insufficient,

@@ -65,8 +65,8 @@ def open_aio(url: str | LockConfig = "memory:", **options: Unpack[OpenOptions]) 
     """The same for asyncio."""
 
 def open_quorum(servers: Sequence[str], **options: Unpack[OpenOptions]) -> Quorum:
-    """Opens independent servers, 1 to 9, of which a majority must grant each lock. Does not connect yet. The options, `lock_ttl`
-    among them, are the same in every process."""
+    """Opens independent servers, 1 to 9, of which a majority must grant each lock. Does not connect yet. All processes name the same
+    servers, as two lists can have two majorities, and so two holders; and the options, `lock_ttl` among them, are the same in each."""
 
 def open_quorum_aio(servers: Sequence[str], **options: Unpack[OpenOptions]) -> Quorum:
     """The same for asyncio."""

@@ -49,8 +49,8 @@ class Cancelled(LeaseholdError):
 
 
 class Lost(LeaseholdError):
-    """The lease is no longer held. Stop at once: someone else may hold the slot. Where a body outlived its lock or
-    lease, `result` is what it gave."""
+    """The lease is no longer held. Stop at once: someone else may hold the slot. What was sent under it may have arrived: look for that
+    before you acquire anew and do it again. Where a body outlived its lock or lease, `result` is what it gave."""
 
     code: ClassVar[str] = "lost"
     result: object = None
@@ -76,7 +76,8 @@ class Exhausted(LeaseholdError):
 
 
 class Busy(LeaseholdError):
-    """Too many are waiting already: come back later, with fewer at once."""
+    """Too many are waiting, or have been for so long that there was no answer in time: come back later, with fewer at once. Where the
+    message says that it may have been done, look first, as after `StoreUnavailable`."""
 
     code: ClassVar[str] = "busy"
 

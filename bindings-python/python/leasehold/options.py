@@ -220,8 +220,8 @@ class AcquireOptions(TryAcquireOptions, total=False):
 class AcquireManyOptions(AcquireOptions, total=False):
     """What an acquisition of several slots wants."""
 
-    count: int | None
-    """How many, all or none: 1 by default, at most 1,000."""
+    count: int
+    """How many, all or none: it must be given; 1 to 1,000."""
 
 
 class _Selecting(TypedDict, total=False):

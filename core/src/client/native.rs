@@ -54,7 +54,8 @@ pub fn connect(url: impl Into<String>) -> Connect<String> {
     Connect::new(url.into())
 }
 
-/// The servers at these URLs, each of which has one vote on a lock. To be opened, perhaps after more words.
+/// The servers at these URLs, each of which has one vote on a lock. To be opened, perhaps after more words. All processes name the same
+/// servers: two lists can have two majorities, and so two holders.
 pub fn quorum<I: Into<String>>(urls: impl IntoIterator<Item = I>) -> Connect<Vec<String>> {
     Connect::new(urls.into_iter().map(Into::into).collect())
 }

@@ -508,10 +508,10 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                 format!("the lock {of}{first}{others} was held by others, or kept for those before, until the timeout; give a longer one")
             }
             1 => format!(
-                "no slot of {pool} came free before the timeout; give a longer one, more slots or a shorter ttl"
+                "no slot of {pool} came free before the timeout; give a longer one, add slots, or do less under a lease"
             ),
             count => format!(
-                "fewer than {count} slots of {pool} came free before the timeout; give a longer one, more slots or a shorter ttl"
+                "fewer than {count} slots of {pool} came free before the timeout; give a longer one, add slots, or do less under a lease"
             ),
         }
     }

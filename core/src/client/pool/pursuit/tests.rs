@@ -345,7 +345,7 @@ async fn who_waits_for_word_no_more_leaves_nothing_behind() {
     tokio::time::timeout(std::time::Duration::from_secs(5), end).await.expect("well before it listens again");
 }
 
-// It was told that others had held it, and to give a longer timeout, more slots or a shorter ttl.
+// It was told that others had held it, and to give a longer timeout or more slots.
 #[tokio::test(start_paused = true)]
 async fn who_is_granted_too_late_each_time_is_told_so() {
     let store = Faulty::new(TokioRuntime::store_clock());
