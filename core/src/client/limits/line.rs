@@ -148,7 +148,8 @@ impl Drop for Place {
         let mut state = self.line.lock();
         state.waiting.remove(&self.rank);
         // Who leaves from behind another changes nothing for that one.
-        if !state.waiting.range(..self.rank).any(|(_, waiting)| waiting.aside.is_none()) {
+        let first = state.waiting.iter().find(|(_, waiting)| waiting.aside.is_none());
+        if first.is_some_and(|(first, _)| *first > self.rank) {
             call(state);
         }
     }

@@ -12,7 +12,8 @@ use crate::runtime::warped::Warped;
 use crate::runtime::{TokioRuntime, idle};
 use crate::slots::Loss;
 
-const GIVEN_BACK: &str = "the lease of a is lost: it was given back already; stop, and see what of it arrived before you acquire anew";
+const GIVEN_BACK: &str =
+    "the lease of a is lost: it was given back already; stop, see what of it arrived, and acquire anew";
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_is_counted_as_lost_once_however_often_it_is_found_to_be() {
