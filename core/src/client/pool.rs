@@ -194,8 +194,9 @@ impl<S: Store, R: Runtime> Pool<S, R> {
     }
 
     /// Leases one slot, waiting until the acquisition's or the pool's timeout. `await` it, perhaps after more words.
-    /// One that waits is to be polled on, or dropped: what it is granted while it stands still, beside another branch of a
-    /// `select!`, is given back after a second, and it goes on waiting.
+    /// One that waits is to be polled on, or dropped. While it stands still, beside another branch of a `select!`, nobody has what it is
+    /// granted: of what it was called for that is given back after a second, and it goes on waiting; what it had asked for itself is
+    /// its own for as long as a lease lasts.
     ///
     /// # Errors
     /// `timed_out`, or `exhausted` with a timeout of 0; `store_unavailable` with the cause;

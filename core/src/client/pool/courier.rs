@@ -370,8 +370,9 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
     }
 
     async fn deliver(self: &Arc<Self>, lane: u16, mut parcels: Vec<Parcel>) {
-        let mut envelope = self.envelope(lane, requests(&parcels));
+        // Before it is made: an answer beside it that shows a jump, of which it does not tell, then counts as later.
         let (mut first, mut attempts, mut remakes) = (self.runtime.now(), 0, 0);
+        let mut envelope = self.envelope(lane, requests(&parcels));
         let mut uncertain = false;
         loop {
             let sent = self.runtime.now();
@@ -425,8 +426,8 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
                 if parcels.is_empty() {
                     return;
                 }
-                envelope = self.envelope(lane, requests(&parcels));
                 first = self.runtime.now();
+                envelope = self.envelope(lane, requests(&parcels));
             }
             // Without `crowds` also what is made anew is sent after a pause.
             if attempts > 0 || !cfg!(feature = "crowds") {
@@ -529,8 +530,8 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
 
     /// Learns what an answer says, and when, as [`State::learn`] does.
     fn hear(&self, performed: &Performed, sent: Option<Micros>, told: bool) {
-        let here = self.runtime.now();
         let mut state = self.lock();
+        let here = self.runtime.now();
         state.seen = state.seen.max(performed.top);
         if let Some(quiet_time) = performed.quiet_time {
             state.quiet_time = state.quiet_time.max(quiet_time);
@@ -542,8 +543,8 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
 
     /// Learns from one that came too late what time it is there.
     fn too_late(&self, now: Micros, sent: Micros) {
-        let here = self.runtime.now();
-        self.lock().learn(here, now, Some(sent), false);
+        let mut state = self.lock();
+        state.learn(self.runtime.now(), now, Some(sent), false);
     }
 
     fn hand_out(self: &Arc<Self>, lane: u16, parcels: Vec<Parcel>, performed: Performed, sent: Micros) {

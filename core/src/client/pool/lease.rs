@@ -147,7 +147,8 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// # Errors
     /// `lost` if the lease had ended before: its outcome was not recorded and the nonce is in doubt.
     /// `store_unavailable` if it had not, and the store did not answer in time; `busy` if that is so because too many requests of this
-    /// process wait. It goes on trying.
+    /// process wait. It goes on trying, unless the store refuses it (for want of rights, as no server of its kind): then the lease
+    /// lasts to its deadline.
     pub async fn release(&self) -> Result<()> {
         self.release_with(ReleaseOptions::default()).await
     }
@@ -278,7 +279,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     /// Gives it back if it was not, and does not ask what came of that.
     pub(in crate::client) fn abandon(&self, options: ReleaseOptions) {
         #[cfg(feature = "crowds")]
-        if self.watched.load(Acquire) && self.has_ended() {
+        if self.has_ended() {
             self.notice_end();
         }
         if let Some((outcome, cooldown)) = self.close(options) {
@@ -346,7 +347,10 @@ impl<S: Store, R: Runtime> Lease<S, R> {
     #[cold]
     fn notice_end(&self) {
         let vigil = self.lock().life.vigil();
-        vigil.iter().for_each(|vigil| self.core.lose(vigil, Ending::Lost(Loss::Expired)));
+        match vigil {
+            Some(vigil) => self.core.lose(&vigil, Ending::Lost(Loss::Expired)),
+            None => drop(self.found_ended()),
+        }
     }
 
     fn given_back(&self) {

@@ -121,6 +121,9 @@ struct Chair {
     /// When it was.
     #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
     asked_at: Micros,
+    /// When the store called its ticket, until it comes; 0 if it did not.
+    #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+    offered_at: Micros,
 }
 
 /// Rank and arrival, as the store reckons them: who has the lower goes first.
@@ -229,6 +232,8 @@ impl WaitingRoom {
             answer: Asked::Not,
             #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
             asked_at: 0,
+            #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+            offered_at: 0,
         };
         #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
         room.directory.add(&chair);
@@ -242,7 +247,7 @@ impl WaitingRoom {
         if calls.is_empty() {
             return;
         }
-        self.call_tickets(&calls.tickets);
+        self.call_tickets(&calls.tickets, runtime.now());
         // Should who was called have vanished, perhaps elsewhere, the slot passes on when its offer ends, and of that nobody is told;
         // nor of the end of a rest. Before that of a longer one all ask again, and are told of it then.
         let offer = (!calls.tickets.is_empty()).then_some(OFFER);
@@ -302,13 +307,20 @@ impl WaitingRoom {
     }
 
     /// Calls who have these tickets.
-    fn call_tickets(&self, tickets: &[u128]) {
+    #[cfg_attr(
+        not(all(feature = "crowds", not(target_family = "wasm"))),
+        expect(unused_variables, reason = "nobody looks there for who does not come")
+    )]
+    fn call_tickets(&self, tickets: &[u128], now: Micros) {
         #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
         {
             let (mut calling, mut room) = (Calling::new(tickets.len() as u32, Call::Ready), self.lock());
             let seats = tickets.iter().filter_map(|ticket| room.directory.tickets.get(ticket));
             let mut at: Vec<_> = seats.filter_map(|seat| room.find(*seat)).collect();
             at.sort_unstable();
+            for seat in &at {
+                room.seats.get_mut(*seat).into_iter().for_each(|chair| chair.offered_at = now);
+            }
             calling.meet_those(&mut room, at);
             calling.ring(room);
         }
@@ -402,7 +414,11 @@ impl WaitingRoom {
         let mut room = self.lock();
         let mut next = if cfg!(feature = "crowds") { room.next_end(now) } else { Micros::MAX };
         let mut looks: Option<(u64, Vec<SlotId>)> = None;
+        #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+        let mut stood_still = false;
         for chair in room.seats.iter_mut() {
+            #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+            (stood_still |= chair.stood_still(now, OFFER));
             if chair.due <= now {
                 // Without `crowds` all look, and are told what comes due next. Who does not listen now asks by itself, or has what it
                 // came for.
@@ -418,6 +434,10 @@ impl WaitingRoom {
             next = next.min(chair.due);
         }
         drop(room);
+        #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+        if stood_still {
+            self.call_all();
+        }
         if cfg!(feature = "crowds") {
             let called = looks.map(|(number, _)| self.call(1, Call::Alarm, &|chair| chair.number == number));
             // It may have left just now.
@@ -502,7 +522,20 @@ impl WaitingRoom {
 impl Seat {
     /// Waits for a call; `None` if none came by `deadline`. The seat stays where it was.
     pub async fn called(&mut self, runtime: &impl Runtime, deadline: Micros) -> Option<Call> {
-        runtime::by(runtime, deadline, &mut self.bell).await?.ok()
+        let call = runtime::by(runtime, deadline, &mut self.bell).await?.ok();
+        #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+        {
+            // It may come too late, as the offer was made a while before.
+            let stood_still = self.room.lock().chair((self.turn, self.number)).is_some_and(|chair| {
+                let stood_still = chair.stood_still(runtime.now(), OFFER / 2);
+                chair.offered_at = 0;
+                stood_still
+            });
+            if stood_still {
+                self.room.call_all();
+            }
+        }
+        call
     }
 
     /// Waits (on) after an attempt that did not help, unless there was a call meanwhile.
@@ -684,6 +717,17 @@ impl Chair {
 
     fn should_ask(&self) -> bool {
         self.is_in_front() && !self.asked
+    }
+
+    /// Whether it did not come for so long to what the store kept for it. Then the store takes all of its process for gone who have not
+    /// asked since, and nobody tells them: they ask again.
+    #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
+    fn stood_still(&mut self, now: Micros, patience: Micros) -> bool {
+        let stood_still = self.offered_at > 0 && !self.granted && now >= self.offered_at + patience;
+        if stood_still {
+            self.offered_at = 0;
+        }
+        stood_still
     }
 }
 

@@ -213,6 +213,22 @@ async fn of_what_is_dropped_after_its_end_nobody_is_told_that_it_was_given_back_
     assert_eq!((pool.statistics().lost, pool.statistics().expired), (1, 1));
 }
 
+// Nobody watched it, and whoever looks in the counts for bodies that take longer than a lease saw none.
+#[cfg(feature = "crowds")]
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_dropped_after_its_end_is_counted_as_lost() {
+    let handle = connect("memory:lost-dropped").namespace("test").open().unwrap();
+    let brief = PoolOptions { ttl: crate::SECOND, ..PoolOptions::slots(["a", "b"]).unwrap() };
+    let pool = handle.pool_with("p", brief, None).await.unwrap();
+    let [lease, in_time] = [pool.acquire().await.unwrap(), pool.acquire().await.unwrap()];
+    drop(in_time);
+    while lease.is_held() {
+        idle().await;
+    }
+    drop(lease);
+    assert_eq!((pool.statistics().lost, pool.statistics().expired, pool.statistics().ended), (1, 1, 2));
+}
+
 // A block's end in Python asked a store in memory at once, for which it had not ended yet, and heard nothing of what its holder knew.
 #[tokio::test(start_paused = true)]
 async fn so_is_one_that_was_told_of_the_end_before_a_store_in_memory_counts_it() {

@@ -71,6 +71,45 @@ fn newcomers_leave_to_those_who_try_what_comes_free_for_them() {
     assert!(!may_ask(), "which was not to be believed");
 }
 
+/// The store takes those for gone of whose process nobody came for what it kept: they lost their tickets, were told by nobody, and waited
+/// for the common look seconds later beside a slot that was free.
+#[cfg(all(feature = "tokio", feature = "crowds"))]
+#[tokio::test(start_paused = true)]
+async fn where_one_stands_still_for_whom_something_is_kept_all_others_ask_again() {
+    for comes in [true, false] {
+        let runtime = runtime();
+        let room = Arc::new(WaitingRoom::default());
+        let mut seats = trying(&room, 4);
+        assert_eq!(ask_again(&mut seats), Vec::<usize>::new());
+        let calls = || Calls { tickets: vec![0], ..Calls::default() };
+        // Who comes at once disturbs nobody.
+        room.hear(&runtime, Some(&calls()));
+        assert_eq!(seats[0].called(&runtime, Micros::MAX).await, Some(Call::Ready));
+        runtime.sleep(2 * OFFER).await;
+        assert_eq!(
+            seats[1].bell.try_recv().ok().flatten(),
+            Some(Call::Alarm),
+            "it sees to the end of the offer"
+        );
+        seats[0].stay(Place::Line(0), true);
+        seats[1].stay(Place::Line(1), true);
+        let heard = |seats: &mut [Seat]| -> Vec<bool> {
+            seats.iter_mut().map(|seat| seat.bell.try_recv().ok().flatten().is_some()).collect()
+        };
+        assert_eq!(heard(&mut seats[1..]), [false; 3]);
+        room.hear(&runtime, Some(&calls()));
+        if comes {
+            runtime.sleep(OFFER * 3 / 4).await;
+            assert_eq!(heard(&mut seats[1..]), [false; 3]);
+            assert_eq!(seats[0].called(&runtime, Micros::MAX).await, Some(Call::Ready));
+        } else {
+            runtime.sleep(OFFER + 2 * MILLISECOND).await;
+        }
+        crate::runtime::idle().await;
+        assert_eq!(heard(&mut seats[1..]), [true; 3], "{comes}");
+    }
+}
+
 // Those who wait for a slot that is long in coming would keep all others from the store's line.
 #[cfg(feature = "tokio")]
 #[tokio::test(start_paused = true)]
@@ -358,7 +397,7 @@ async fn what_concerns_one_name_costs_no_more_where_many_wait_for_others() {
     let free = SlotId::new("free").expect("an id");
     type What<'a> = (&'a str, &'a dyn Fn(&Arc<WaitingRoom>));
     let whats: [What<'_>; 3] = [
-        ("a ticket of another process is called", &|room| room.call_tickets(&[1 << 100])),
+        ("a ticket of another process is called", &|room| room.call_tickets(&[1 << 100], 0)),
         ("a name is given back that nobody waits for", &|room| call_first(room, &free)),
         ("somebody leaves", &|room| room.set_moved_up(&runtime, 0)),
     ];
@@ -396,9 +435,9 @@ fn the_first_is_called_who_waits_for_the_name_that_is_given_back() {
     assert_eq!(called(&mut second), Some(Call::Ready));
     // By their tickets, of which another took the place.
     third.stay(Place::Names(33), true);
-    room.call_tickets(&[3, 1]);
+    room.call_tickets(&[3, 1], 0);
     assert_eq!([called(&mut first), called(&mut third)], [Some(Call::Ready), None]);
-    room.call_tickets(&[33]);
+    room.call_tickets(&[33], 0);
     assert_eq!(called(&mut third), Some(Call::Ready));
     drop((first, second, third));
     let left = room.lock();
