@@ -40,6 +40,9 @@ pub struct Bridge {
     futures: Mutex<HashMap<u64, Option<Py<PyAny>>>>,
     /// Those that ended before it was said.
     early: Mutex<Vec<(u64, Outcome)>>,
+    /// A `deque` of those whose futures are still to get what they wait for, each with its result or its error. It is kept here: what a
+    /// handler of a signal raises as a call into Rust returns would be the end of what that returned.
+    settled: Py<PyAny>,
     /// Since when the loop is to come to [`Self::turn`] without the bell, by its own clock.
     comes: Mutex<Option<f64>>,
     /// How many calls began since it last came so, and how often in a row that was one.
@@ -88,6 +91,7 @@ impl Bridge {
             calls: Homebound::new(calls, Code::Lost, "event loop"),
             futures: Mutex::default(),
             early: Mutex::default(),
+            settled: py.import("collections")?.call_method0("deque")?.unbind(),
             comes: Mutex::default(),
             begun: AtomicUsize::new(0),
             alone: AtomicUsize::new(0),
@@ -131,17 +135,21 @@ impl Bridge {
         drop(future);
     }
 
-    /// What those wait for that have ended.
-    fn ended(&self, py: Python<'_>, calls: &Calls<Outcome>) -> Vec<Settled> {
+    /// Notes what those wait for that have ended.
+    fn note_ended(&self, py: Python<'_>, calls: &Calls<Outcome>) -> PyResult<()> {
         let ended = calls.turn();
         self.engine.end_calls(ended.len());
         let early = mem::take(&mut *lock(&self.early));
-        let settled = |(number, outcome)| self.settled(py, number, outcome);
-        early.into_iter().chain(ended).filter_map(settled).collect()
+        let outcome = |(number, outcome)| self.outcome(py, number, outcome);
+        let ended: Vec<_> = early.into_iter().chain(ended).filter_map(outcome).collect();
+        if !ended.is_empty() {
+            self.settled.call_method1(py, intern!(py, "extend"), (ended,))?;
+        }
+        Ok(())
     }
 
     /// The future of a call that has ended, and what it gets. Nothing if the call was dropped, or if the future is not known yet.
-    fn settled(&self, py: Python<'_>, number: u64, outcome: Outcome) -> Option<Settled> {
+    fn outcome(&self, py: Python<'_>, number: u64, outcome: Outcome) -> Option<Settled> {
         let future = match lock(&self.futures).entry(number) {
             Entry::Occupied(expected) if expected.get().is_some() => expected.remove(),
             Entry::Occupied(_) => {
@@ -200,12 +208,26 @@ impl Bridge {
         })
     }
 
-    /// Polls the calls that can go on. Gives the futures of those that have ended, each with its result or its error. The loop asks
-    /// when the bell has rung, and at the end of a turn in which there were calls.
-    fn turn(&self, py: Python<'_>) -> PyResult<Vec<Settled>> {
+    /// Those that have ended and whose futures do not know it yet, each with its result or its error: who settles one takes it out.
+    #[getter]
+    fn settled(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        guard(|| Ok(self.settled.clone_ref(py)))
+    }
+
+    /// The loop was kept from settling those: it is to come again.
+    fn again(&self) -> PyResult<()> {
+        guard(|| {
+            self.bell.ring();
+            Ok(())
+        })
+    }
+
+    /// Polls the calls that can go on, and notes those that have ended. The loop asks when the bell has rung, and at the end of a turn
+    /// in which there were calls.
+    fn turn(&self, py: Python<'_>) -> PyResult<()> {
         guard(|| {
             // The bell is the parent's too, and it has to hear it.
-            let Some(calls) = self.calls.here() else { return Ok(Vec::new()) };
+            let Some(calls) = self.calls.here() else { return Ok(()) };
             // Silence before anything is taken: what comes after that rings again.
             let came = lock(&self.comes).take();
             match came {
@@ -215,15 +237,16 @@ impl Bridge {
                 Some(_) => self.alone.store(0, Ordering::Relaxed),
                 None => self.bell.silence(),
             }
-            Ok(self.ended(py, calls))
+            self.note_ended(py, calls)?;
+            Ok(())
         })
     }
 
     /// The same, as a socket that is watched can be read.
-    fn hear(&self, py: Python<'_>, fd: RawFd) -> PyResult<Vec<Settled>> {
+    fn hear(&self, py: Python<'_>, fd: RawFd) -> PyResult<()> {
         guard(|| {
             // As above: it is the parent's.
-            let Some(calls) = self.calls.here() else { return Ok(Vec::new()) };
+            let Some(calls) = self.calls.here() else { return Ok(()) };
             let socket = lock(&self.sockets).get(&fd).cloned();
             if socket.is_none_or(|socket| !calls.hear(&*socket).open) {
                 // First the loop forgets its number, which the system gives away as it is closed.
@@ -232,13 +255,15 @@ impl Bridge {
                 forgotten.inspect_err(|_| self.bell.ring())?;
                 lock(&self.sockets).remove(&fd);
             }
-            Ok(self.ended(py, calls))
+            self.note_ended(py, calls)?;
+            Ok(())
         })
     }
 
     /// A loop that is never closed has this, which it calls, and each future has the task that waits for it.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.event_loop)?;
+        visit.call(&self.settled)?;
         lock(&self.futures).values().flatten().try_for_each(|future| visit.call(future))
     }
 }

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import promise, until
 from leasehold._leasehold import trial
-from leasehold._settle import settle
+from leasehold._settle import answer, settle
 
 
 def test_many_calls_at_once():
@@ -140,6 +140,62 @@ def test_a_future_that_cannot_be_settled_does_not_keep_the_others_waiting():
     assert loop.run_until_complete(wait(task)) == 0.01
     loop.run_until_complete(loop.shutdown_default_executor())
     loop.close()
+
+
+def test_what_a_signal_handler_raises_as_calls_end_keeps_no_caller_waiting():
+    """It may run as the call returns that says which have ended: they were forgotten, and their tasks waited for ever."""
+
+    class Interrupted:
+        """A bridge of which each call into Rust is followed by a handler that raises, once."""
+
+        def __init__(self, bridge, at):
+            self.bridge, self.at, self.raised = bridge, at, False
+
+        @property
+        def settled(self):
+            settled = self.bridge.settled
+            return Interrupting(settled, self) if self.at == "settling" else settled
+
+        def turn(self):
+            self.bridge.turn()
+            self.interrupt("turn")
+
+        def interrupt(self, at):
+            if self.at == at and not self.raised:
+                self.raised = True
+                raise KeyboardInterrupt
+
+        def __getattr__(self, name):
+            return getattr(self.bridge, name)
+
+    class Interrupting:
+        def __init__(self, settled, bridge):
+            self.settled, self.bridge = settled, bridge
+
+        def __len__(self):
+            return len(self.settled)
+
+        def __getitem__(self, at):
+            return self.settled[at]
+
+        def popleft(self):
+            # Between the settling of a future and its taking out.
+            self.bridge.interrupt("settling")
+            return self.settled.popleft()
+
+    async def main(at):
+        pending = [trial.sleep_aio(0.005) for _ in range(3)]
+        futures = [asyncio.get_running_loop().create_future() for _ in pending]
+        (bridge,) = {one.expect(future, 0.0) for one, future in zip(pending, futures)} - {None}
+        await asyncio.sleep(0)
+        # They end while the loop stands still.
+        time.sleep(0.02)
+        with pytest.raises(KeyboardInterrupt):
+            answer(Interrupted(bridge, at))
+        return await asyncio.wait_for(asyncio.gather(*futures), 5)
+
+    for at in ["turn", "settling"]:
+        assert asyncio.run(main(at)) == [0.005] * 3
 
 
 def test_several_loops_in_several_threads():

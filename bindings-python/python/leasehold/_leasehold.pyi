@@ -2,6 +2,7 @@
 
 import builtins
 from asyncio import Future
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, final, overload
 
@@ -553,10 +554,17 @@ class Bridge:
     def look(self, busy: bool) -> int | None:
         """Looks for a socket that can be read: once only, if the loop is busy."""
 
-    def turn(self) -> builtins.list[tuple[Future[Any], Any, BaseException | None]]:
-        """Polls the calls that can go on. Gives the futures of those that have ended, each with its result or its error."""
+    @property
+    def settled(self) -> deque[tuple[Future[Any], Any, BaseException | None]]:
+        """Calls that have ended and whose futures do not know it yet, each with its result or its error: who settles one takes it out."""
 
-    def hear(self, fd: int) -> builtins.list[tuple[Future[Any], Any, BaseException | None]]:
+    def again(self) -> None:
+        """The loop was kept from settling those: it is to come again."""
+
+    def turn(self) -> None:
+        """Polls the calls that can go on, and notes those that have ended as `settled`."""
+
+    def hear(self, fd: int) -> None:
         """The same, as a socket that is watched can be read."""
 
 @final

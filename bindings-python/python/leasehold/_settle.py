@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from _thread import _count
 from asyncio import Future, get_running_loop
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, ParamSpec, TypeVar
 
@@ -48,14 +48,14 @@ def expect(started: Pending, future: Future[Any]) -> None:
 
 
 def answer(bridge: Bridge) -> None:
-    """Gives the futures of the calls that have ended what they wait for; a caller that was cancelled gets nothing."""
-    deliver(iter(bridge.turn()))
+    """Gives the futures of the calls that have ended what they wait for."""
+    deliver(bridge, bridge.turn)
     go_round(bridge)
 
 
 def hear(bridge: Bridge, fd: int) -> None:
     """The same, as a socket can be read on which they are answered."""
-    deliver(iter(bridge.hear(fd)))
+    deliver(bridge, bridge.hear, fd)
     go_round(bridge)
 
 
@@ -72,7 +72,7 @@ def look(bridge: Bridge, since: float) -> None:
     if it had more to do than to go round, it has more to do than to look."""
     fd = bridge.look(get_running_loop().time() - since > ROUND)
     if fd is not None:
-        deliver(iter(bridge.hear(fd)))
+        deliver(bridge, bridge.hear, fd)
     go_round(bridge, bridge.looks())
 
 
@@ -85,19 +85,35 @@ def throw(raised: BaseException) -> None:
     raise raised
 
 
-def deliver(settled: Iterator[tuple[Future[Any], Any, BaseException | None]]) -> None:
+def deliver(bridge: Bridge, look: Callable[P, None], *arguments: P.args, **options: P.kwargs) -> None:
+    """Has the bridge look for calls that have ended, and gives their futures what they wait for. Each is taken out after that: Ctrl-C, it
+    may be, comes in between, and nobody is to wait for ever."""
+    settled = bridge.settled
     try:
-        for future, result, error in settled:
-            if future.done():
-                continue
-            if error is None:
-                future.set_result(result)
-            else:
-                future.set_exception(error)
-    except BaseException:
-        # Ctrl-C, it may be, in between: the others get theirs.
-        deliver(settled)
-        raise
+        look(*arguments, **options)
+    finally:
+        try:
+            while settled:
+                give(*settled[0])
+                settled.popleft()
+        except BaseException:
+            if settled:
+                # One that takes nothing is given up.
+                with suppress(BaseException):
+                    give(*settled[0])
+                settled.popleft()
+            bridge.again()
+            raise
+
+
+def give(future: Future[Any], result: Any, error: BaseException | None) -> None:
+    """A caller that was cancelled gets nothing."""
+    if future.done():
+        return
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
 
 
 async def call(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:

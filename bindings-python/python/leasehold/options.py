@@ -217,11 +217,13 @@ class AcquireOptions(TryAcquireOptions, total=False):
     """The part of the pool's `ttl` for which they are waited for: see `LockOptions`."""
 
 
-class AcquireManyOptions(AcquireOptions, total=False):
-    """What an acquisition of several slots wants."""
-
+class _Count(TypedDict):
     count: int
-    """How many, all or none: it must be given; 1 to 1,000."""
+    """How many, all or none: 1 to 1,000."""
+
+
+class AcquireManyOptions(_Count, AcquireOptions, total=False):
+    """What an acquisition of several slots wants."""
 
 
 class _Selecting(TypedDict, total=False):
