@@ -1,5 +1,7 @@
 //! Servers that speak TLS. What a process believes its environment says, so that each client here is a process.
 
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 use std::slice::from_ref;
@@ -13,6 +15,9 @@ const PASSWORD: &str = "secret-3e90";
 /// Who waits asks again when this has passed, whether or not a message comes.
 const TTL: u64 = 4_000;
 const BOUND: Duration = Duration::from_secs(30);
+/// One that is readable and no certificate, and one that is not even readable.
+const NONE: &str = "-----BEGIN CERTIFICATE-----\nbm9uZQ==\n-----END CERTIFICATE-----\n\
+    -----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n";
 
 fn secure(host: &str) -> RedisOptions {
     RedisOptions {
@@ -111,6 +116,15 @@ async fn a_server_is_believed_by_its_certificate_and_the_file_that_the_environme
     is_refused(&by_address, &other.authority(), "UnknownIssuer").await;
     is_refused(&by_name.replace("localhost", "127.0.0.1"), &other.authority(), "not valid for name").await;
     is_refused(&by_address, Path::new("/nowhere.pem"), "/nowhere.pem").await;
+}
+
+// One such file among all that a system has, and no server could be spoken to.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_certificate_among_those_of_a_system_keeps_nobody_from_believing_the_others() {
+    let server = started(secure("127.0.0.1"));
+    let mut file = OpenOptions::new().append(true).open(server.authority()).expect("it is there");
+    file.write_all(NONE.as_bytes()).expect("it is written");
+    is_served(&server.url(), from_ref(&server)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

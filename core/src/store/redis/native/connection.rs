@@ -5,15 +5,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::redis::aio::MultiplexedConnection;
+use ::redis::aio::{MultiplexedConnection, PubSub};
 use ::redis::{AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, RedisResult, Value};
 use futures_util::future::select_ok;
 use socket2::SockRef;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::runtime::Handle;
 
-#[cfg(feature = "tls")]
-use super::choose_cryptography;
 #[cfg(unix)]
 use super::socket::Socket;
 #[cfg(feature = "tls")]
@@ -106,12 +104,25 @@ async fn connect(client: &Client, host: Option<&Host>) -> RedisResult<Driven> {
         }
         #[cfg(feature = "tls")]
         ConnectionAddr::TcpTls { host: name, port, .. } => {
-            choose_cryptography(client);
             let stream = tcp(info, name, *port).await?;
             driven(info, encrypted(name, stream).await?, config).await
         }
         _ => Err(io::Error::from(io::ErrorKind::Unsupported).into()),
     }
+}
+
+/// A connection for messages. Over TLS it believes whom those for commands do: the driver would believe nobody where one certificate of
+/// the system is malformed.
+pub(super) async fn messages(client: &Client) -> RedisResult<PubSub> {
+    #[cfg(feature = "tls")]
+    {
+        let info = client.get_connection_info();
+        if let ConnectionAddr::TcpTls { host: name, port, .. } = info.addr() {
+            let stream = tcp(info, name, *port).await?;
+            return PubSub::new(info.redis_settings(), encrypted(name, stream).await?).await;
+        }
+    }
+    client.get_async_pubsub().await
 }
 
 /// Drives the connection where what it sends is made: on the thread of a host that ends its turn, it leaves at once, and not

@@ -302,20 +302,6 @@ async fn look(servers: Weak<Servers>) {
     }
 }
 
-/// To be called before the driver connects: it has rustls choose the cryptography, which panics where the crates of a program bring
-/// several and nobody has chosen one.
-fn choose_cryptography(client: &Client) {
-    #[cfg(feature = "tls")]
-    if matches!(at(client), ConnectionAddr::TcpTls { .. })
-        && rustls::crypto::CryptoProvider::get_default().is_none()
-    {
-        // Another may have been faster.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    }
-    #[cfg(not(feature = "tls"))]
-    let _ = client;
-}
-
 fn at(client: &Client) -> &ConnectionAddr {
     client.get_connection_info().addr()
 }

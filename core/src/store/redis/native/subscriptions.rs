@@ -17,8 +17,9 @@ use tokio::sync::{Mutex as AsyncMutex, MutexGuard};
 use tokio::task::AbortHandle;
 use tokio::time::error::Elapsed;
 
+use super::connection::messages;
 use super::server::{LIMIT, SILENT, describe};
-use super::{Servers, at, choose_cryptography};
+use super::{Servers, at};
 use crate::poison::unpoisoned;
 use crate::runtime::{BoxedFuture, boot_time};
 use crate::store::redis::transport::TransportError;
@@ -203,8 +204,7 @@ impl Shared {
     }
 
     async fn listen(&self, client: &Client) -> Result<(PubSubSink, PubSubStream), TransportError> {
-        choose_cryptography(client);
-        let (mut sink, stream) = within(client.get_async_pubsub()).await?.split();
+        let (mut sink, stream) = within(messages(client)).await?.split();
         let channels: Vec<String> = unpoisoned(&self.channels).keys().cloned().collect();
         for some in channels.chunks(CHANNELS) {
             within(sink.subscribe(some)).await?;
