@@ -45,6 +45,13 @@ pub(super) struct Cluster {
     asks: Arc<Mutex<Vec<AbortHandle>>>,
 }
 
+/// The node that a command is at.
+struct Hand {
+    node: Arc<Node>,
+    /// Whether the command may have been sent there.
+    is_sent: bool,
+}
+
 impl Cluster {
     pub fn new(entries: Vec<Client>, patience: Duration, alarms: Alarms, changes: watch::Sender<()>) -> Self {
         let known = Arc::new(Mutex::new(Nodes::new(entries, patience)));
@@ -58,17 +65,18 @@ impl Cluster {
         let patience = self.patience.as_micros() as Micros;
         let reply = self.alarms.within(patience, self.sent(words, &mut hand)).await;
         reply.unwrap_or_else(|| match hand {
-            Some(node) => {
+            Some(Hand { node, is_sent }) => {
                 node.server.drop_kept();
                 self.leave(&node);
-                Err(TransportError::NoReply(SILENT.to_owned()))
+                // It may still have been connected to, which takes long where it is far, or hangs.
+                if is_sent { Err(TransportError::NoReply(SILENT.to_owned())) } else { Err(not_sent(SILENT)) }
             }
             None => Err(not_sent("the nodes of the cluster did not say in time who serves")),
         })
     }
 
-    /// The same in any time. `hand` is the node that has not answered yet.
-    async fn sent(&self, words: &[String], hand: &mut Option<Arc<Node>>) -> Reply {
+    /// The same in any time. `hand` is that which has not answered yet.
+    async fn sent(&self, words: &[String], hand: &mut Option<Hand>) -> Reply {
         let (slot, command) = (slot(words), packed(words));
         let Some(mut node) = self.first(slot, key(words)).await else {
             return Err(not_sent("no node of the cluster is known that has the keys"));
@@ -85,8 +93,8 @@ impl Cluster {
         let mut redirected = false;
         loop {
             let sent = boot_time();
-            *hand = Some(node.clone());
-            let reply = self.asked(&node, &command).await;
+            let Hand { is_sent, .. } = hand.insert(Hand { node: node.clone(), is_sent: false });
+            let reply = self.answered(&node, node.server.send_noting(&command, is_sent).await);
             *hand = None;
             let next = match &reply {
                 Err(_) => None,

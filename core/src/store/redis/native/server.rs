@@ -78,11 +78,17 @@ impl Server {
     /// Sends a command once. A connection that failed, or that leads to a replica by now, or to a primary without any, is dropped:
     /// the next command makes a new one.
     pub async fn send(self: &Arc<Self>, command: &Cmd) -> Reply {
+        self.send_noting(command, &mut false).await
+    }
+
+    /// The same. Who waits no longer finds noted whether it may have been sent.
+    pub async fn send_noting(self: &Arc<Self>, command: &Cmd, is_sent: &mut bool) -> Reply {
         let host = self.host();
         let (mut connection, era) = match self.connection(host.as_ref()).await {
             Ok(connection) => connection,
             Err(reply) => return reply,
         };
+        *is_sent = true;
         let reply = asked(&mut connection, command).await;
         match &reply {
             // The other one too: a name may lead to another server by now, and both would grant.

@@ -412,11 +412,22 @@ async fn a_command_takes_no_longer_than_it_may_whoever_hangs_and_that_node_is_le
     let scene = Scene::of(Duration::from_secs(3)).await;
     scene.nodes.iter().for_each(Fake::hangs);
     let began = boot_time();
-    assert!(scene.write().await.is_err());
+    // It was said to be unknown what became of it.
+    let reply = scene.write().await;
+    assert!(matches!(&reply, Err(TransportError::NotSent(text)) if text == SILENT), "{reply:?}");
     let took = boot_time() - began;
     assert!(took < 4 * SECOND, "{took}");
     let next = scene.cluster.lock().of(7).unwrap();
     assert_ne!(at(&next.client), &ConnectionAddr::Tcp("127.0.0.1".to_owned(), scene.nodes[0].port));
+}
+
+#[tokio::test]
+async fn what_becomes_of_a_command_that_was_sent_and_is_not_answered_in_time_is_unknown() {
+    let scene = Scene::of(Duration::from_secs(1)).await;
+    scene.write().await.unwrap();
+    scene.nodes.iter().for_each(|node| node.takes(Duration::ZERO, Duration::from_secs(60)));
+    let reply = scene.cluster.send(&["PING".to_owned()]).await;
+    assert_eq!(reply, Err(TransportError::NoReply(SILENT.to_owned())));
 }
 
 // What had been said before was taken for news of the moment at which it went on.
