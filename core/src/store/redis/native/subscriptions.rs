@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use ::redis::aio::{PubSubSink, PubSubStream};
-use ::redis::{Client, ConnectionAddr, Msg, RedisResult, Value};
+use ::redis::{Client, ConnectionAddr, Msg, RedisError, RedisResult, Value};
 use futures_util::StreamExt;
 use futures_util::future::{poll_immediate, select};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard};
@@ -143,7 +143,7 @@ impl Shared {
             Some(answer) => answer,
             None => answer.await,
         };
-        let refused = matches!(&answer, Ok(Err(error)) if error.code().is_some());
+        let refused = matches!(&answer, Ok(Err(error)) if is_refusal(error));
         in_time(answer).inspect_err(|_| {
             if !refused {
                 over.store(true, Release);
@@ -171,16 +171,9 @@ impl Shared {
     async fn connect(self: &Arc<Self>) -> Result<Link, TransportError> {
         let changes = self.servers.changes.subscribe();
         let client = self.servers.listens_at().await?;
-        let (sink, stream) = match self.listen(&client).await {
-            Ok(listening) => {
-                self.servers.reached(at(&client));
-                listening
-            }
-            Err(error) => {
-                self.servers.fail(at(&client));
-                return Err(error);
-            }
-        };
+        let listening = self.listen(&client).await.inspect_err(|_| self.servers.fail(at(&client)))?;
+        self.servers.reached(at(&client));
+        let (sink, stream) = in_time(Ok(listening))?;
         // A server that hangs closes nothing.
         let left = self.servers.clone().is_left(at(&client).clone(), changes);
         let silent = falls_silent(self.servers.clone(), at(&client).clone(), sink.clone());
@@ -203,13 +196,20 @@ impl Shared {
         Ok(Link { sink, listener: listener.abort_handle(), over })
     }
 
-    async fn listen(&self, client: &Client) -> Result<(PubSubSink, PubSubStream), TransportError> {
+    /// Listens there, or is refused a channel: a server that says so is there, and serves.
+    async fn listen(
+        &self,
+        client: &Client,
+    ) -> Result<RedisResult<(PubSubSink, PubSubStream)>, TransportError> {
         let (mut sink, stream) = within(messages(client)).await?.split();
         let channels: Vec<String> = unpoisoned(&self.channels).keys().cloned().collect();
         for some in channels.chunks(CHANNELS) {
-            within(sink.subscribe(some)).await?;
+            match tokio::time::timeout(LIMIT, sink.subscribe(some)).await {
+                Ok(Err(error)) if is_refusal(&error) => return Ok(Err(error)),
+                answer => in_time(answer)?,
+            }
         }
-        Ok((sink, stream))
+        Ok(Ok((sink, stream)))
     }
 
     fn tell(&self, message: &Msg) {
@@ -321,6 +321,11 @@ impl Drop for Subscription {
     }
 }
 
+/// Whether that is what the server itself says.
+fn is_refusal(error: &RedisError) -> bool {
+    error.code().is_some()
+}
+
 async fn within<T>(work: impl Future<Output = RedisResult<T>>) -> Result<T, TransportError> {
     in_time(tokio::time::timeout(LIMIT, work).await)
 }
@@ -342,7 +347,7 @@ mod tests {
     use super::*;
     use crate::SECOND;
     use crate::store::redis::native::fake::Fake;
-    use crate::store::redis::native::{NativeTransport, RedisUrl};
+    use crate::store::redis::native::{NativeTransport, RedisUrl, Way};
     use crate::store::redis::transport::{Resp, Transport};
 
     async fn transport() -> (Fake, NativeTransport) {
@@ -412,6 +417,26 @@ mod tests {
         );
         let _second = subscribe("b").await.unwrap();
         assert_eq!(fake.connections(), before);
+    }
+
+    // It was taken for a failed node, and whoever had no channels sent each command of its pool elsewhere first.
+    #[tokio::test]
+    async fn a_node_that_refuses_a_channel_goes_on_to_be_asked() {
+        let nodes = [Fake::start().await, Fake::start().await];
+        nodes[1].names(&nodes[0]);
+        let url = format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", nodes[0].port, nodes[1].port);
+        let transport = NativeTransport::new(RedisUrl::new(&url).unwrap(), Handle::current(), 10 * SECOND);
+        let write = || transport.send(["EVALSHA", "digest", "1", "key"].map(str::to_owned).to_vec());
+        write().await.unwrap();
+        let refused = transport.subscribe("denied".to_owned(), Arc::new(|_| ())).await.map(drop);
+        assert!(
+            matches!(&refused, Err(TransportError::NotSent(text)) if text.contains("NOPERM")),
+            "{refused:?}"
+        );
+        let Way::Cluster(cluster) = &transport.shared.servers.way else { panic!() };
+        assert!(!cluster.left(at(&nodes[0].client())), "it serves");
+        write().await.unwrap();
+        assert_eq!([nodes[0].writes(), nodes[1].writes()], [2, 0]);
     }
 
     // It was made anew as fast as a server could close it, and each time all who waited asked their store.
