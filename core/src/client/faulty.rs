@@ -1,5 +1,6 @@
 //! A store for tests that is spoken to as over a network.
 
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -21,6 +22,9 @@ pub(super) struct Faulty {
     state: Arc<watch::Sender<u8>>,
     /// How long it takes to listen; nothing where it calls nobody.
     hears_after: Arc<Mutex<Option<Micros>>>,
+    /// Those who listen, and whether they hear.
+    listeners: Arc<Mutex<Vec<Listener>>>,
+    hears: Arc<AtomicBool>,
     performed: Arc<Mutex<Vec<Request>>>,
 }
 
@@ -57,6 +61,8 @@ impl Faulty {
             clock,
             state: Arc::new(watch::Sender::new(WELL)),
             hears_after: Arc::default(),
+            listeners: Arc::default(),
+            hears: Arc::new(AtomicBool::new(true)),
             performed: Arc::default(),
         }
     }
@@ -68,6 +74,14 @@ impl Faulty {
     /// From now on it calls those who listen, which takes so long to set up.
     pub(super) fn hears_after(&self, delay: Micros) {
         *self.hears_after.lock().unwrap() = Some(delay);
+    }
+
+    /// Whether those who listen hear from now on. They are told, and go on to listen.
+    #[cfg(feature = "crowds")]
+    pub(super) fn hears(&self, hears: bool) {
+        self.hears.store(hears, SeqCst);
+        let listeners = self.listeners.lock().unwrap().clone();
+        listeners.iter().for_each(|listener| listener(None));
     }
 
     /// How many requests of this kind it has performed.
@@ -151,7 +165,15 @@ impl StorePool for FaultyPool {
         let Some(delay) = *self.store.hears_after.lock().unwrap() else { return Ok(None) };
         tokio::time::sleep(Duration::from_micros(delay)).await;
         let pool = self.store.memory().pool(&self.name);
-        pool.watch(listener).await
+        let hears = self.store.hears.clone();
+        self.store.listeners.lock().unwrap().push(listener.clone());
+        let heard = hears.clone();
+        let listener: Listener = Arc::new(move |calls| {
+            if heard.load(SeqCst) {
+                listener(calls);
+            }
+        });
+        Ok(pool.watch(listener).await?.map(|watch| watch.while_it_hears(hears)))
     }
 }
 

@@ -14,6 +14,8 @@ pub mod suite;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+#[cfg(not(target_family = "wasm"))]
+use std::sync::atomic::{AtomicBool, Ordering::Acquire};
 
 pub use either::EitherStore;
 #[cfg(feature = "doctor")]
@@ -108,12 +110,37 @@ pub trait StorePool: MaybeSend + MaybeSync + 'static {
 pub type Listener = Arc<dyn Fn(Option<&Calls>) + Send + Sync>;
 
 /// Ends a watch when it is dropped.
-pub struct Watch(#[allow(dead_code, reason = "kept for its drop")] Box<dyn Ending>);
+pub struct Watch {
+    #[allow(dead_code, reason = "kept for its drop")]
+    ending: Box<dyn Ending>,
+    /// Whether the listener hears, where it may cease to meanwhile. A browser's module has no room for it.
+    #[cfg(not(target_family = "wasm"))]
+    hears: Option<Arc<AtomicBool>>,
+}
 
 impl Watch {
     /// A watch that ends with `ending`.
     pub fn new(ending: impl MaybeSend + MaybeSync + 'static) -> Self {
-        Watch(Box::new(ending))
+        Watch {
+            ending: Box::new(ending),
+            #[cfg(not(target_family = "wasm"))]
+            hears: None,
+        }
+    }
+
+    /// One whose listener hears nothing while this says so. It is told as that begins, and as it ends.
+    #[cfg(not(target_family = "wasm"))]
+    #[allow(dead_code, reason = "not every store is one of them")]
+    pub(crate) fn while_it_hears(self, hears: Arc<AtomicBool>) -> Self {
+        Watch { hears: Some(hears), ..self }
+    }
+
+    pub(crate) fn hears(&self) -> bool {
+        #[cfg(not(target_family = "wasm"))]
+        let hears = self.hears.as_ref().is_none_or(|hears| hears.load(Acquire));
+        #[cfg(target_family = "wasm")]
+        let hears = true;
+        hears
     }
 }
 

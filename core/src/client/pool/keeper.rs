@@ -4,8 +4,6 @@
 //! One task for all leases of a pool renews together those whose time has come; it begins with the first and
 //! ends with the last. A renewal that fails is tried again within what is left of its lease.
 
-#[cfg(feature = "crowds")]
-use std::sync::atomic::Ordering::Acquire;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use futures_channel::oneshot;
@@ -184,7 +182,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         let request = |vigil: &Vigil| Request::Renew { lease: vigil.lease.clone(), ttl: vigil.ttl };
         let sent = self.lease_clock();
         #[cfg(feature = "crowds")]
-        let hearing = self.hearing.load(Acquire);
+        let hearing = self.heard_by();
         let mut afar = vigils;
         afar.retain(|vigil| match self.courier.pool().perform_now(0, &request(vigil)) {
             Some((now, reply)) => {

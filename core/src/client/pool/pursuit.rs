@@ -9,7 +9,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 #[cfg(feature = "crowds")]
-use std::sync::atomic::Ordering::Release;
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 #[cfg(feature = "crowds")]
 use futures_channel::oneshot;
@@ -23,7 +23,7 @@ use crate::client::Lease;
 use crate::error::Result;
 use crate::runtime::{self, BoxedFuture, Runtime};
 use crate::slots::Refusal;
-use crate::store::{Listener, Store, StorePool};
+use crate::store::{Listener, Store, StorePool, Watch};
 use crate::{MILLISECOND, Micros, SECOND};
 
 /// A waiter asks again after so long even if nobody called, over a store that cannot call.
@@ -146,12 +146,19 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
                     ((waiter.asked, refused.earliest) = (true, Some(0)));
                 }
             }
-            // Else it would go on to have all of them ask so often.
             #[cfg(feature = "crowds")]
-            if waiter.asked && fallback == POLL && self.hears_by_now() {
-                (fallback, call) = (RECHECK, Some(Call::Ready));
-                // As after listening at first.
-                continue;
+            if waiter.asked {
+                match self.hears_by_now() {
+                    // Else it would go on to have all of them ask so often.
+                    Some(true) if fallback == POLL => {
+                        (fallback, call) = (RECHECK, Some(Call::Ready));
+                        // As after listening at first.
+                        continue;
+                    }
+                    // It did at first, and would miss each call.
+                    Some(false) => fallback = POLL,
+                    Some(true) | None => {}
+                }
             }
             let place =
                 if waiter.asked && refused.why == Refusal::Beyond { Place::Beyond } else { self.place(want) };
@@ -241,29 +248,35 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     #[cfg(feature = "crowds")]
     async fn hears(self: &Arc<Self>) -> bool {
         // The others wait for the one subscription here.
-        let heard = self.watch.lock().await.is_some();
+        let heard = hears(&*self.watch.lock().await);
         if heard || self.is_deaf() {
             // It may have been closed meanwhile.
             self.hear_no_more();
             return heard;
         }
         let _ = self.begin_to_hear().await;
-        let heard = self.watch.lock().await.is_some();
+        let heard = hears(&*self.watch.lock().await);
         self.hear_no_more();
         heard
     }
 
-    /// Whether calls are heard. If not it is tried again, where that may help, for whoever asks next: a subscription that hangs keeps
-    /// nobody from asking.
+    /// Whether calls are heard; nothing if it is tried just now. If not it is tried again, where that may help, for whoever asks next: a
+    /// subscription that hangs keeps nobody from asking.
     #[cfg(feature = "crowds")]
-    fn hears_by_now(self: &Arc<Self>) -> bool {
-        // Else one is made just now.
-        let Some(heard) = self.watch.try_lock().map(|watch| watch.is_some()) else { return false };
+    fn hears_by_now(self: &Arc<Self>) -> Option<bool> {
+        let heard = self.watch.try_lock().map(|watch| hears(&watch))?;
         self.hear_no_more();
         if !heard && !self.is_deaf() {
             drop(self.begin_to_hear());
         }
-        heard
+        Some(heard)
+    }
+
+    /// By which of its subscriptions calls are heard now; 0 if they are not, or that is not known.
+    #[cfg(feature = "crowds")]
+    pub(super) fn heard_by(&self) -> u64 {
+        let heard = self.watch.try_lock().is_some_and(|watch| hears(&watch));
+        if heard { self.hearing.load(Acquire) } else { 0 }
     }
 
     /// Listens in a task, which ends what this returns: who has little time would take it away from all the others as it goes.
@@ -288,15 +301,18 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
     async fn subscribe(&self) {
         let mut watch = self.watch.lock().await;
         // Two may have begun at the same time.
-        if watch.is_some() || self.is_deaf() {
+        if hears(&watch) || self.is_deaf() {
             return;
         }
         let limit = self.runtime.now() + self.response_timeout;
         let making = pin!(self.courier.pool().watch(self.listener()));
-        *watch = runtime::by(&self.runtime, limit, making).await.and_then(|made| made.ok().flatten());
-        let hearing = if watch.is_some() { self.counter.fetch_add(1, Relaxed) + 1 } else { 0 };
-        self.hearing.store(hearing, Release);
-        let again = if watch.is_some() { 0 } else { self.runtime.now() + DEAF };
+        let made = runtime::by(&self.runtime, limit, making).await.and_then(|made| made.ok().flatten());
+        // One that does not hear just now may do so again by itself.
+        if made.is_some() {
+            *watch = made;
+            self.hearing.store(self.counter.fetch_add(1, Relaxed) + 1, Release);
+        }
+        let again = if hears(&watch) { 0 } else { self.runtime.now() + DEAF };
         self.deaf_until.store(again, Relaxed);
         drop(watch);
         // Who closes does not wait for the lock that was held here.
@@ -336,7 +352,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if self.room.is_closed() {
             *watch = None;
         }
-        watch.is_some()
+        hears(&watch)
     }
 
     fn listener(&self) -> Listener {
@@ -349,4 +365,8 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
             }
         })
     }
+}
+
+fn hears(watch: &Option<Watch>) -> bool {
+    watch.as_ref().is_some_and(Watch::hears)
 }

@@ -1,9 +1,9 @@
 //! Hearing that a lease is lost, or claimed.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Release;
 #[cfg(feature = "crowds")]
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::Release;
 
 use futures_channel::oneshot;
 
@@ -53,7 +53,7 @@ impl<S: Store, R: Runtime> Lease<S, R> {
         let (waits, mut gone) = oneshot::channel::<()>();
         // A loop that asks in its turns would send as many renewals.
         #[cfg(feature = "crowds")]
-        let vigil = vigil.filter(|vigil| !vigil.is_told(self.core.hearing.load(Acquire)));
+        let vigil = vigil.filter(|vigil| !vigil.is_told(self.core.heard_by()));
         // By push where the store can, and otherwise by the next renewal.
         if vigil.is_some() {
             let (core, fence) = (self.core.clone(), self.at.fence);

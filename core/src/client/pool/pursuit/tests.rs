@@ -323,6 +323,46 @@ async fn who_waits_asks_less_often_once_it_hears_what_was_deaf_at_first() {
     }
 }
 
+// It looked whether anybody listened, and not whether that heard anything: each missed what it was offered, and waited in vain.
+#[cfg(feature = "crowds")]
+#[tokio::test(start_paused = true)]
+async fn who_waits_asks_more_often_while_nothing_is_heard_any_more() {
+    const FASTER: Micros = 20;
+    let store = Faulty::new(TokioRuntime::store_clock());
+    store.hears_after(0);
+    let runtime = Warped::new().clock(|time| time * FASTER).timers(|time| time / FASTER);
+    let options = OpenOptions { response_timeout: 60 * SECOND, ..OpenOptions::default() };
+    let own = Leasehold::new(store.clone(), runtime.clone(), options).unwrap();
+    let options =
+        PoolOptions { ttl: 36_000 * SECOND, max_hold: Some(0), ..PoolOptions::slots(["a"]).unwrap() };
+    let pool = own.pool_with("p", options, None).await.unwrap();
+    let lease = pool.acquire_with(within(0)).await.unwrap();
+    let wait = || {
+        let pool = pool.clone();
+        tokio::spawn(async move { pool.acquire_with(within(18_000 * SECOND)).await.map(drop) })
+    };
+    let waiting = [wait(), wait()];
+    store.performs(stands_in_line, 3).await;
+    assert!(pool.core.heard_by() > 0);
+    store.hears(false);
+    assert_eq!(pool.core.heard_by(), 0);
+    let (began, before) = (runtime.now(), store.count(stands_in_line));
+    store.performs(stands_in_line, before + 40).await;
+    let took = runtime.now() - began;
+    assert!(took < 50 * SECOND, "{took}");
+    store.hears(true);
+    // Each asks once more for what it was told, and once as it hears.
+    runtime.sleep(2 * SECOND).await;
+    let before = store.count(stands_in_line);
+    runtime.sleep(20 * SECOND).await;
+    let asked = store.count(stands_in_line) - before;
+    assert!(asked < 24, "{asked} times in 20 seconds");
+    lease.release().await.unwrap();
+    for waiting in waiting {
+        waiting.await.unwrap().unwrap();
+    }
+}
+
 // The task that listens again for it, if the store was deaf, is not to outlive the wish to hear.
 #[tokio::test(start_paused = true)]
 async fn who_waits_for_word_no_more_leaves_nothing_behind() {

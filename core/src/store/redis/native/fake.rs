@@ -26,6 +26,8 @@ pub(super) struct Shared {
     /// The epoch of its cluster, which it may not say if it is 0.
     epoch: AtomicUsize,
     connections: AtomicUsize,
+    /// How often while it was gone.
+    turned_away: AtomicUsize,
     /// How long it takes to connect to it, and to answer.
     takes: Mutex<[Duration; 2]>,
     writes: Mutex<usize>,
@@ -49,6 +51,7 @@ impl Fake {
             moved: Mutex::default(),
             epoch: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
+            turned_away: AtomicUsize::new(0),
             takes: Mutex::default(),
             writes: Mutex::default(),
             refusal: Mutex::default(),
@@ -64,6 +67,7 @@ impl Fake {
             while let Ok((stream, _)) = listener.accept().await {
                 // It keeps its port, or a server of another test could be taken for it.
                 if serves.shared.is_gone.load(Relaxed) {
+                    serves.shared.turned_away.fetch_add(1, Relaxed);
                     continue;
                 }
                 let fake = serves.clone();
@@ -150,9 +154,19 @@ impl Fake {
         self.hangs_up();
     }
 
+    /// Whoever comes anew is served again.
+    pub fn comes_back(&self) {
+        self.shared.is_gone.store(false, Relaxed);
+    }
+
     /// How often it was connected to.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Relaxed)
+    }
+
+    /// How often while it was gone.
+    pub fn turned_away(&self) -> usize {
+        self.shared.turned_away.load(Relaxed)
     }
 
     /// How often it was written to.

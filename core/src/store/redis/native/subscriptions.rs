@@ -44,13 +44,21 @@ pub(super) struct Subscriptions {
 struct Shared {
     servers: Arc<Servers>,
     handle: tokio::runtime::Handle,
-    channels: Mutex<HashMap<String, Vec<(u64, Listener)>>>,
+    channels: Mutex<HashMap<String, Channel>>,
     next: Mutex<u64>,
     link: AsyncMutex<Option<Link>>,
     /// Whether somebody makes a lost connection anew: one is enough, however many find it lost.
     reconnects: AtomicBool,
     /// How many connections in a row did not last: each that is made has all who listen ask their store anew.
     brief: AtomicU32,
+}
+
+/// What is wanted of a channel.
+#[derive(Default)]
+struct Channel {
+    listeners: Vec<(u64, Listener)>,
+    /// Whether what is sent there is heard, or will be as soon as a connection that was lost just now is made anew.
+    hears: Arc<AtomicBool>,
 }
 
 /// The connection; it ends with this value.
@@ -90,7 +98,12 @@ impl Subscriptions {
             *next += 1;
             *next
         };
-        unpoisoned(&shared.channels).entry(channel.clone()).or_default().push((number, listener));
+        let hears = {
+            let mut channels = unpoisoned(&shared.channels);
+            let wanted = channels.entry(channel.clone()).or_default();
+            wanted.listeners.push((number, listener));
+            wanted.hears.clone()
+        };
         // From here on the listener goes when the subscription does, whatever fails.
         let subscription = Subscription { shared: shared.clone(), channel: channel.clone(), number };
         let link = shared.link.lock().await;
@@ -98,6 +111,7 @@ impl Subscriptions {
             Some(open) => {
                 let (mut sink, over) = (open.sink.clone(), open.over.clone());
                 shared.ask(link, &over, sink.subscribe(&channel)).await?;
+                hears.store(true, Release);
             }
             None => {
                 drop(link);
@@ -109,7 +123,7 @@ impl Subscriptions {
                 task.await.unwrap_or_else(|_| Err(gone()))?;
             }
         }
-        Ok(Watch::new(subscription))
+        Ok(Watch::new(subscription).while_it_hears(hears))
     }
 
     /// Closes the connection, if nobody wants a channel any more.
@@ -209,6 +223,9 @@ impl Shared {
                 answer => in_time(answer)?,
             }
         }
+        let heard = unpoisoned(&self.channels);
+        let heard = channels.iter().filter_map(|channel| heard.get(channel));
+        heard.for_each(|channel| channel.hears.store(true, Release));
         Ok(Ok((sink, stream)))
     }
 
@@ -216,16 +233,25 @@ impl Shared {
         let calls = heard(&message.get_payload::<String>().unwrap_or_default());
         let listeners: Vec<Listener> = {
             let channels = unpoisoned(&self.channels);
-            let listeners = channels.get(message.get_channel_name()).into_iter().flatten();
-            listeners.map(|(_, listener)| listener.clone()).collect()
+            let wanted = channels.get(message.get_channel_name());
+            wanted.into_iter().flat_map(Channel::listeners).collect()
         };
         listeners.iter().for_each(|listener| listener(calls.as_ref()));
     }
 
-    fn tell_all(&self) {
-        let listeners: Vec<Listener> =
-            unpoisoned(&self.channels).values().flatten().map(|(_, listener)| listener.clone()).collect();
+    /// Tells those of these channels that messages may have been lost.
+    fn tell_those(&self, of: impl Fn(&Channel) -> bool) {
+        let listeners: Vec<Listener> = {
+            let channels = unpoisoned(&self.channels);
+            channels.values().filter(|channel| of(channel)).flat_map(Channel::listeners).collect()
+        };
         listeners.iter().for_each(|listener| listener(None));
+    }
+
+    /// The connection could not be made anew: who goes on to wait for messages would miss what they say, and asks instead. They are told
+    /// so once.
+    fn fall_deaf(&self) {
+        self.tell_those(|channel| channel.hears.swap(false, AcqRel));
     }
 }
 
@@ -264,6 +290,9 @@ fn reconnect(shared: Weak<Shared>) -> BoxedFuture<'static, ()> {
                 if !unpoisoned(&shared.channels).is_empty() {
                     *link = shared.connect().await.ok();
                 }
+                if link.is_none() {
+                    shared.fall_deaf();
+                }
             }
             if link.is_some() || unpoisoned(&shared.channels).is_empty() {
                 // Whoever found it lost before that left it to this one, which is to see what that has seen.
@@ -274,7 +303,7 @@ fn reconnect(shared: Weak<Shared>) -> BoxedFuture<'static, ()> {
                     shared.mend();
                 }
                 // Messages were lost with the connection.
-                return shared.tell_all();
+                return shared.tell_those(|_| true);
             }
             drop(link);
             drop(shared);
@@ -282,6 +311,12 @@ fn reconnect(shared: Weak<Shared>) -> BoxedFuture<'static, ()> {
             pause = longest.min(pause * 2);
         }
     })
+}
+
+impl Channel {
+    fn listeners(&self) -> impl Iterator<Item = Listener> {
+        self.listeners.iter().map(|(_, listener)| listener.clone())
+    }
 }
 
 impl Link {
@@ -301,7 +336,7 @@ impl Drop for Subscription {
     fn drop(&mut self) {
         let emptied = {
             let mut channels = unpoisoned(&self.shared.channels);
-            let Some(listeners) = channels.get_mut(&self.channel) else { return };
+            let Some(Channel { listeners, .. }) = channels.get_mut(&self.channel) else { return };
             listeners.retain(|(number, _)| *number != self.number);
             listeners.is_empty() && channels.remove(&self.channel).is_some()
         };
@@ -437,6 +472,33 @@ mod tests {
         assert!(!cluster.left(at(&nodes[0].client())), "it serves");
         write().await.unwrap();
         assert_eq!([nodes[0].writes(), nodes[1].writes()], [2, 0]);
+    }
+
+    // Nobody noticed: who waited for messages missed each until there was a connection again.
+    #[tokio::test]
+    async fn who_listens_is_told_once_that_a_lost_connection_cannot_be_made_anew_and_when_it_is() {
+        let (fake, transport) = transport().await;
+        let (told, times) = (Arc::new(Notify::new()), Arc::new(AtomicU32::new(0)));
+        let (listener, counts) = (told.clone(), times.clone());
+        let listener: Listener = Arc::new(move |_| {
+            counts.fetch_add(1, Relaxed);
+            listener.notify_one();
+        });
+        let watch = transport.subscribe("pool".to_owned(), listener).await.unwrap().unwrap();
+        assert!(watch.hears());
+        let before = fake.connections();
+        fake.goes();
+        tokio::time::timeout(Duration::from_secs(20), told.notified()).await.expect("it is told");
+        assert!(!watch.hears());
+        // It is tried again, and again in vain.
+        while fake.turned_away() < 3 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!((times.load(Relaxed), fake.connections()), (1, before));
+        fake.comes_back();
+        tokio::time::timeout(Duration::from_secs(20), told.notified()).await.expect("it is told");
+        assert!(watch.hears());
+        assert_eq!(times.load(Relaxed), 2);
     }
 
     // It was made anew as fast as a server could close it, and each time all who waited asked their store.
