@@ -227,6 +227,10 @@ impl Fake {
                     }
                     std::mem::take(&mut unconfirmed)
                 }
+                ("QUIT", _) => {
+                    stream.write_all(b"+OK\r\n").await.ok()?;
+                    return None;
+                }
                 // The command was renamed.
                 (text, _) if text.starts_with("HELLO") => {
                     let args: String = words.iter().skip(1).map(|word| format!("'{word}' ")).collect();

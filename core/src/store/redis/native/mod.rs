@@ -22,7 +22,7 @@ pub(super) use topology::NO_NODE;
 pub use url::RedisUrl;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ use tokio::time::MissedTickBehavior;
 
 use self::cluster::Cluster;
 use self::sentinels::Sentinels;
-use self::server::{Place, Reply, Server, leaves, packed};
+use self::server::{Place, Reply, Server, packed};
 use self::subscriptions::Subscriptions;
 use self::url::Kind;
 use super::transport::{Resp, Transport, TransportError};
@@ -69,8 +69,8 @@ struct Servers {
     changes: watch::Sender<()>,
     /// Whether the last command under way is to leave no connection behind.
     closed: AtomicBool,
-    /// Whether the one server was left for whichever its address leads to by now, and nothing was answered since.
-    strayed: AtomicBool,
+    /// How often the one server was left for whichever its address leads to then, as far as it was told.
+    left: AtomicU64,
 }
 
 enum Way {
@@ -160,14 +160,7 @@ impl Servers {
             }
             Kind::Cluster(nodes) => Way::Cluster(Cluster::new(nodes, patience, alarms, changes.clone())),
         };
-        Servers {
-            way,
-            patience,
-            lag,
-            changes,
-            closed: AtomicBool::new(false),
-            strayed: AtomicBool::new(false),
-        }
+        Servers { way, patience, lag, changes, closed: AtomicBool::new(false), left: AtomicU64::new(0) }
     }
 
     async fn send(&self, command: &[String]) -> Reply {
@@ -178,20 +171,14 @@ impl Servers {
                 Ok(Resp::Error(text)) if text.starts_with("MOVED ") => {
                     Ok(Resp::Error(format!("{text} (a node of a cluster, which redis+cluster:// follows)")))
                 }
-                Ok(Resp::Error(text)) => {
-                    if leaves(&text) {
-                        self.strayed.store(true, SeqCst);
-                    }
-                    Ok(Resp::Error(text))
-                }
-                Ok(answer) => {
-                    // Almost never it was.
-                    if self.strayed.load(Relaxed) && self.strayed.swap(false, SeqCst) {
+                reply => {
+                    // What the address leads to answers by now. Almost never it was left.
+                    let left = server.answered_in();
+                    if self.left.load(Relaxed) < left && self.left.fetch_max(left, SeqCst) < left {
                         self.changes.send_replace(());
                     }
-                    Ok(answer)
+                    reply
                 }
-                Err(error) => Err(error),
             },
         }
     }

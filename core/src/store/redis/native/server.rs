@@ -35,6 +35,8 @@ pub(super) struct Server {
     guest: SyncMutex<Guest>,
     /// Which of all servers so far the connections lead to: those to one of before are left.
     era: AtomicU64,
+    /// In which of them it answered last.
+    answered_in: AtomicU64,
     /// Whether a connection that was being made as all were closed is left later.
     closes: AtomicBool,
 }
@@ -67,6 +69,7 @@ impl Server {
             hosted: Arc::default(),
             guest,
             era: AtomicU64::new(0),
+            answered_in: AtomicU64::new(0),
             closes: AtomicBool::new(false),
         }
     }
@@ -94,10 +97,21 @@ impl Server {
             // The other one too: a name may lead to another server by now, and both would grant.
             Err(_) => self.leave(era),
             Ok(Resp::Error(text)) if leaves(text) => self.leave(era),
-            Ok(_) => return reply,
+            Ok(_) => {
+                // Almost always it is.
+                if self.answered_in() < era {
+                    self.answered_in.fetch_max(era, SeqCst);
+                }
+                return reply;
+            }
         }
         self.fail();
         reply
+    }
+
+    /// How often it was left, and may have become another, before it answered last.
+    pub fn answered_in(&self) -> u64 {
+        self.answered_in.load(SeqCst)
     }
 
     /// Asks two questions, the second of which is answered later, and both anew where the connection that was kept broke: it may
@@ -382,7 +396,7 @@ const AHEAD: Duration = Duration::from_millis(50);
 const LEAVES: [&str; 3] = ["READONLY", "MASTERDOWN", "NOREPLICAS"];
 
 /// Whether a server that says this is left.
-pub(super) fn leaves(error: &str) -> bool {
+fn leaves(error: &str) -> bool {
     LEAVES.iter().any(|word| error.starts_with(word))
 }
 

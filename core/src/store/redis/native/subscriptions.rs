@@ -537,4 +537,25 @@ mod tests {
         write().await.unwrap();
         assert_eq!(fake.subscribes() - before, 1, "once is enough");
     }
+
+    // Only an answer that told of it was heeded. Whoever had the address before may go on to serve, or not, and its messages were listened
+    // to while commands went to the next.
+    #[tokio::test]
+    async fn where_the_connection_for_commands_was_closed_it_is_listened_anew_as_the_next_serves() {
+        let (fake, transport) = transport().await;
+        let told = Arc::new(Notify::new());
+        let listener = told.clone();
+        let watch = transport.subscribe("pool".to_owned(), Arc::new(move |_| listener.notify_one())).await;
+        assert!(matches!(watch, Ok(Some(_))));
+        let write = || transport.send(["EVALSHA", "digest", "1", "key"].map(str::to_owned).to_vec());
+        for _ in 0..3 {
+            write().await.unwrap();
+            let before = fake.subscribes();
+            transport.send(vec!["QUIT".to_owned()]).await.unwrap();
+            // It may not be known yet that it is closed.
+            while write().await.is_err() {}
+            tokio::time::timeout(Duration::from_secs(20), told.notified()).await.expect("a new connection");
+            assert_eq!(fake.subscribes() - before, 1);
+        }
+    }
 }
