@@ -469,7 +469,7 @@ impl<S: Store, R: Runtime> PoolCore<S, R> {
         if self.courier.is_crowded() {
             return crowded("it may be done or not, or yet: look when fewer wait");
         }
-        error(self.courier.trouble().as_deref().unwrap_or("no answer in time"))
+        error(self.courier.trouble().as_deref().unwrap_or("it gave no answer in time"))
     }
 
     pub fn release_and_forget(&self, lease: &LeaseRef, outcome: Outcome, cooldown: Micros) {

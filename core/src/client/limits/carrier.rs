@@ -229,7 +229,7 @@ impl<R: Runtime> Carrier<R> {
                 false => "it may have been done or not: look when fewer wait",
             });
         }
-        failure(act)(trouble.unwrap_or("no answer in time"))
+        failure(act)(trouble.unwrap_or("it gave no answer in time"))
     }
 
     /// Has the store do something that nobody waits for. That is tried for so long, or for half a minute.

@@ -543,8 +543,7 @@ impl<P: StorePool, R: Runtime> Courier<P, R> {
 
     /// Learns from one that came too late what time it is there.
     fn too_late(&self, now: Micros, sent: Micros) {
-        let mut state = self.lock();
-        state.learn(self.runtime.now(), now, Some(sent), false);
+        self.lock().learn(self.runtime.now(), now, Some(sent), false);
     }
 
     fn hand_out(self: &Arc<Self>, lane: u16, parcels: Vec<Parcel>, performed: Performed, sent: Micros) {
@@ -728,7 +727,7 @@ const fn words(short: &'static str, long: &'static str) -> &'static str {
 
 /// The error of a request for which there is no room.
 pub(in crate::client) fn full() -> Error {
-    Error::new(Code::Busy, "100,000 requests wait already; try again later")
+    Error::new(Code::Busy, "100,000 requests wait; try again later")
 }
 
 /// The error of what had no answer in time from a store that answers, as so many wait for it here.
@@ -743,7 +742,7 @@ pub(in crate::client) fn crowded(so: &str) -> Error {
 /// What is known of an envelope that got no answer for so long.
 pub(in crate::client) fn silent(time: Micros) -> StoreError {
     if !cfg!(feature = "crowds") {
-        return StoreError::new(Certainty::Unknown, "the store gave no answer in time");
+        return StoreError::new(Certainty::Unknown, "it gave no answer in time");
     }
     let time = time / MILLISECOND;
     StoreError::new(Certainty::Unknown, format!("the store gave no answer within {time} ms"))

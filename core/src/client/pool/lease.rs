@@ -491,7 +491,7 @@ impl<S: Store, R: Runtime> fmt::Debug for Lease<S, R> {
 fn lost(slot: &str, why: Ending) -> Error {
     Error::new(
         Code::Lost,
-        format!("the lease of {slot} is lost: {why}; stop, see what of it arrived, and acquire anew"),
+        format!("the lease of {slot} is lost: {why}; stop, see what arrived, and acquire anew"),
     )
 }
 

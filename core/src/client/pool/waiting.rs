@@ -247,7 +247,7 @@ impl WaitingRoom {
         if calls.is_empty() {
             return;
         }
-        self.call_tickets(&calls.tickets, runtime.now());
+        self.call_tickets(&calls.tickets, || runtime.now());
         // Should who was called have vanished, perhaps elsewhere, the slot passes on when its offer ends, and of that nobody is told;
         // nor of the end of a rest. Before that of a longer one all ask again, and are told of it then.
         let offer = (!calls.tickets.is_empty()).then_some(OFFER);
@@ -311,7 +311,7 @@ impl WaitingRoom {
         not(all(feature = "crowds", not(target_family = "wasm"))),
         expect(unused_variables, reason = "nobody looks there for who does not come")
     )]
-    fn call_tickets(&self, tickets: &[u128], now: Micros) {
+    fn call_tickets(&self, tickets: &[u128], now: impl Fn() -> Micros) {
         #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
         {
             let (mut calling, mut room) = (Calling::new(tickets.len() as u32, Call::Ready), self.lock());
@@ -319,7 +319,7 @@ impl WaitingRoom {
             let mut at: Vec<_> = seats.filter_map(|seat| room.find(*seat)).collect();
             at.sort_unstable();
             for seat in &at {
-                room.seats.get_mut(*seat).into_iter().for_each(|chair| chair.offered_at = now);
+                room.seats.get_mut(*seat).into_iter().for_each(|chair| chair.offered_at = now());
             }
             calling.meet_those(&mut room, at);
             calling.ring(room);

@@ -13,7 +13,7 @@ use crate::runtime::{TokioRuntime, idle};
 use crate::slots::Loss;
 
 const GIVEN_BACK: &str =
-    "the lease of a is lost: it was given back already; stop, see what of it arrived, and acquire anew";
+    "the lease of a is lost: it was given back already; stop, see what arrived, and acquire anew";
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_is_counted_as_lost_once_however_often_it_is_found_to_be() {

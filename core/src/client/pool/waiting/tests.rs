@@ -397,7 +397,7 @@ async fn what_concerns_one_name_costs_no_more_where_many_wait_for_others() {
     let free = SlotId::new("free").expect("an id");
     type What<'a> = (&'a str, &'a dyn Fn(&Arc<WaitingRoom>));
     let whats: [What<'_>; 3] = [
-        ("a ticket of another process is called", &|room| room.call_tickets(&[1 << 100], 0)),
+        ("a ticket of another process is called", &|room| room.call_tickets(&[1 << 100], || 0)),
         ("a name is given back that nobody waits for", &|room| call_first(room, &free)),
         ("somebody leaves", &|room| room.set_moved_up(&runtime, 0)),
     ];
@@ -435,9 +435,9 @@ fn the_first_is_called_who_waits_for_the_name_that_is_given_back() {
     assert_eq!(called(&mut second), Some(Call::Ready));
     // By their tickets, of which another took the place.
     third.stay(Place::Names(33), true);
-    room.call_tickets(&[3, 1], 0);
+    room.call_tickets(&[3, 1], || 0);
     assert_eq!([called(&mut first), called(&mut third)], [Some(Call::Ready), None]);
-    room.call_tickets(&[33], 0);
+    room.call_tickets(&[33], || 0);
     assert_eq!(called(&mut third), Some(Call::Ready));
     drop((first, second, third));
     let left = room.lock();
