@@ -33,6 +33,8 @@ pub(super) struct Shared {
     writes: Mutex<usize>,
     /// What it refuses scripts with, if it does.
     refusal: Mutex<Option<String>>,
+    /// The channel that nobody may listen to.
+    denied: Mutex<String>,
     /// How often it was told to subscribe or to end that, and how often it must have been before it confirms any.
     subscribes: [AtomicUsize; 2],
     /// Told when it is asked what it does when its memory is full, which it may answer with a permit.
@@ -55,6 +57,7 @@ impl Fake {
             takes: Mutex::default(),
             writes: Mutex::default(),
             refusal: Mutex::default(),
+            denied: Mutex::new("denied".to_owned()),
             subscribes: Default::default(),
             asked: Notify::new(),
             answers: Semaphore::new(Semaphore::MAX_PERMITS),
@@ -121,6 +124,11 @@ impl Fake {
     /// Answers each script with this error.
     pub fn refuses(&self, error: &str) {
         *unpoisoned(&self.shared.refusal) = Some(error.to_owned());
+    }
+
+    /// Nobody may listen to this channel from now on.
+    pub fn denies(&self, channel: &str) {
+        *unpoisoned(&self.shared.denied) = channel.to_owned();
     }
 
     /// How often it was told to subscribe or to end that.
@@ -213,7 +221,12 @@ impl Fake {
                     moved.map_or(":0\r\n".to_owned(), |port| format!("-MOVED 7 127.0.0.1:{port}\r\n"))
                 }
                 // Nobody may listen to this channel.
-                ("SUBSCRIBE denied", _) => "-NOPERM No permissions to access a channel\r\n".to_owned(),
+                (text, _)
+                    if text.starts_with("SUBSCRIBE ")
+                        && words.contains(&*unpoisoned(&self.shared.denied)) =>
+                {
+                    "-NOPERM No permissions to access a channel\r\n".to_owned()
+                }
                 (text, _) if ["SUBSCRIBE ", "UNSUBSCRIBE "].iter().any(|word| text.starts_with(word)) => {
                     let [subscribes, confirms] = &self.shared.subscribes;
                     for channel in words.iter().skip(1) {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use ::redis::aio::{PubSubSink, PubSubStream};
 use ::redis::{Client, ConnectionAddr, Msg, RedisError, RedisResult, Value};
 use futures_util::StreamExt;
-use futures_util::future::{poll_immediate, select};
+use futures_util::future::{join_all, poll_immediate, select};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard};
 use tokio::task::AbortHandle;
 use tokio::time::error::Elapsed;
@@ -106,23 +106,24 @@ impl Subscriptions {
         };
         // From here on the listener goes when the subscription does, whatever fails.
         let subscription = Subscription { shared: shared.clone(), channel: channel.clone(), number };
-        let link = shared.link.lock().await;
-        match link.as_ref().filter(|link| !link.is_over()) {
-            Some(open) => {
-                let (mut sink, over) = (open.sink.clone(), open.over.clone());
-                shared.ask(link, &over, sink.subscribe(&channel)).await?;
-                hears.store(true, Release);
+        let gone = || TransportError::NotSent("the connection for messages is made no more".to_owned());
+        let mut link = shared.link.lock().await;
+        if link.as_ref().is_none_or(Link::is_over) {
+            drop(link);
+            // In a task of its own: to connect to one that is far may take longer than is waited for it, and is of use to the next
+            // who asks. It subscribes to all channels that are wanted, which this one is by now.
+            let task = shared.handle.spawn(shared.clone().join());
+            task.await.unwrap_or_else(|_| Err(gone()))?;
+            if hears.load(Acquire) {
+                return Ok(Watch::new(subscription).while_it_hears(hears));
             }
-            None => {
-                drop(link);
-                // In a task of its own: to connect to one that is far may take longer than is waited for it, and is of use to the next
-                // who asks. It subscribes to all channels that are wanted, which this one is by now.
-                let task = shared.handle.spawn(shared.clone().join());
-                let gone =
-                    || TransportError::NotSent("the connection for messages is made no more".to_owned());
-                task.await.unwrap_or_else(|_| Err(gone()))?;
-            }
+            // This one was refused, and the server says why.
+            link = shared.link.lock().await;
         }
+        let open = link.as_ref().ok_or_else(gone)?;
+        let (mut sink, over) = (open.sink.clone(), open.over.clone());
+        shared.ask(link, &over, sink.subscribe(&channel)).await?;
+        hears.store(true, Release);
         Ok(Watch::new(subscription).while_it_hears(hears))
     }
 
@@ -210,23 +211,53 @@ impl Shared {
         Ok(Link { sink, listener: listener.abort_handle(), over })
     }
 
-    /// Listens there, or is refused a channel: a server that says so is there, and serves.
+    /// Listens there to whatever it is not refused, or is refused all: a server that says so is there, and serves.
     async fn listen(
         &self,
         client: &Client,
     ) -> Result<RedisResult<(PubSubSink, PubSubStream)>, TransportError> {
         let (mut sink, stream) = within(messages(client)).await?.split();
         let channels: Vec<String> = unpoisoned(&self.channels).keys().cloned().collect();
+        let (mut hears, mut refusal) = (false, None);
         for some in channels.chunks(CHANNELS) {
-            match tokio::time::timeout(LIMIT, sink.subscribe(some)).await {
-                Ok(Err(error)) if is_refusal(&error) => return Ok(Err(error)),
-                answer => in_time(answer)?,
+            let together = tokio::time::timeout(LIMIT, sink.subscribe(some)).await;
+            if matches!(&together, Ok(Err(error)) if is_refusal(error)) {
+                // Of several one may be refused, and the others are not to go without for that.
+                let each = some.iter().map(|channel| {
+                    let mut sink = sink.clone();
+                    async move { sink.subscribe(channel).await }
+                });
+                let answers = tokio::time::timeout(LIMIT, join_all(each)).await;
+                for (channel, answer) in some.iter().zip(in_time(answers.map(Ok))?) {
+                    match answer {
+                        Err(error) if is_refusal(&error) => {
+                            self.note_heard(channel, false);
+                            refusal = Some(error);
+                        }
+                        answer => {
+                            in_time(Ok(answer))?;
+                            self.note_heard(channel, true);
+                            hears = true;
+                        }
+                    }
+                }
+            } else {
+                in_time(together)?;
+                some.iter().for_each(|channel| self.note_heard(channel, true));
+                hears = true;
             }
         }
-        let heard = unpoisoned(&self.channels);
-        let heard = channels.iter().filter_map(|channel| heard.get(channel));
-        heard.for_each(|channel| channel.hears.store(true, Release));
-        Ok(Ok((sink, stream)))
+        Ok(match refusal {
+            Some(refusal) if !hears => Err(refusal),
+            _ => Ok((sink, stream)),
+        })
+    }
+
+    /// Whether what is sent to this channel is heard from now on.
+    fn note_heard(&self, channel: &str, hears: bool) {
+        if let Some(channel) = unpoisoned(&self.channels).get(channel) {
+            channel.hears.store(hears, Release);
+        }
     }
 
     fn tell(&self, message: &Msg) {
@@ -375,7 +406,7 @@ fn in_time<T>(answer: Result<RedisResult<T>, Elapsed>) -> Result<T, TransportErr
 
 #[cfg(test)]
 mod tests {
-    use futures_util::future::{join_all, try_join};
+    use futures_util::future::try_join;
     use tokio::runtime::Handle;
     use tokio::sync::Notify;
 
@@ -452,6 +483,50 @@ mod tests {
         );
         let _second = subscribe("b").await.unwrap();
         assert_eq!(fake.connections(), before);
+    }
+
+    // None of them was heard: they are subscribed to together, and one more was refused than before.
+    #[tokio::test]
+    async fn a_channel_that_is_refused_later_leaves_the_others_heard() {
+        let (fake, transport) = transport().await;
+        let told = Arc::new(Notify::new());
+        let listen = async |channel: &str| {
+            let told = told.clone();
+            let listener: Listener = Arc::new(move |_| told.notify_one());
+            transport.subscribe(channel.to_owned(), listener).await.unwrap().unwrap()
+        };
+        let (one, other) = (listen("a").await, listen("b").await);
+        fake.denies("b");
+        fake.hangs_up();
+        // First perhaps that there is none.
+        let heard = async {
+            while !one.hears() || other.hears() {
+                told.notified().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), heard).await.expect("a new connection");
+        let refused = transport.subscribe("b".to_owned(), Arc::new(|_| ())).await.map(drop);
+        assert!(
+            matches!(&refused, Err(TransportError::NotSent(text)) if text.contains("NOPERM")),
+            "{refused:?}"
+        );
+        fake.denies("nothing");
+        let again = listen("b").await;
+        assert!(one.hears() && other.hears() && again.hears());
+    }
+
+    // Whoever makes the connection for all of them took it for heard.
+    #[tokio::test]
+    async fn who_is_refused_a_channel_as_it_makes_the_connection_for_all_is_told_so() {
+        let (fake, transport) = transport().await;
+        let _one = transport.subscribe("a".to_owned(), Arc::new(|_| ())).await.unwrap().unwrap();
+        *transport.shared.subscriptions.shared.link.lock().await = None;
+        fake.denies("b");
+        let refused = transport.subscribe("b".to_owned(), Arc::new(|_| ())).await.map(drop);
+        assert!(
+            matches!(&refused, Err(TransportError::NotSent(text)) if text.contains("NOPERM")),
+            "{refused:?}"
+        );
     }
 
     // It was taken for a failed node, and whoever had no channels sent each command of its pool elsewhere first.
