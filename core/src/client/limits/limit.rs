@@ -413,7 +413,7 @@ impl<R: Runtime> Limit<R> {
         };
         // When the store would allow it, as it said last.
         let mut again = None;
-        let place = scope.line(&self.charges(Amount::ZERO)).enter(options.priority);
+        let place = scope.line(&self.charges(Amount::ZERO)).enter(options.priority, needs_store);
         let (mut look, mut look_seldom) = (LOOK.0, LOOK_SELDOM.0);
         // Those who were refused together are not to ask together each time.
         let apart = || scope.runtime().jitter(SECOND / 5);

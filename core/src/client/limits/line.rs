@@ -34,6 +34,8 @@ struct Waiting {
     aside: Option<Micros>,
     /// Which limit refused it last; nothing before it has asked, and while it asks.
     refused_by: Option<Name>,
+    /// Whether only the store can answer it.
+    needs_store: bool,
 }
 
 /// By priority, then by arrival.
@@ -52,10 +54,11 @@ impl Line {
         Line { state: Mutex::default(), arrived }
     }
 
-    pub fn enter(self: Arc<Self>, priority: i16) -> Place {
+    /// Takes a place, of one whom only the store can answer, or this process too.
+    pub fn enter(self: Arc<Self>, priority: i16, needs_store: bool) -> Place {
         let mut state = self.lock();
         let rank = (Reverse(priority), self.arrived.fetch_add(1, Relaxed));
-        state.waiting.insert(rank, Waiting::default());
+        state.waiting.insert(rank, Waiting { needs_store, ..Waiting::default() });
         drop(state);
         Place { line: self, rank }
     }
@@ -98,11 +101,12 @@ impl Place {
         true
     }
 
-    /// Nobody else is to wait on without a look at why the store does not answer.
+    /// Nobody who needs the store is to wait on without a look at why it does not answer. The others would only ask in turns what this
+    /// process allows.
     pub fn call_off(&self) {
         let mut state = self.line.lock();
-        let others = state.waiting.iter_mut().filter(|(rank, _)| **rank != self.rank);
-        let callers: Vec<_> = others.map(|(_, waiting)| waiting.caller.take()).collect();
+        let those = state.waiting.values_mut().filter(|waiting| waiting.needs_store);
+        let callers: Vec<_> = those.map(|waiting| waiting.caller.take()).collect();
         drop(state);
         drop(callers);
     }
@@ -188,7 +192,7 @@ mod tests {
     fn those_who_step_aside_come_back_in_their_order() {
         const BEGINS: Micros = 1_000 * MILLISECOND;
         let line = Arc::new(Line::default());
-        let (first, second) = (line.clone().enter(5), line.clone().enter(0));
+        let (first, second) = (line.clone().enter(5, false), line.clone().enter(0, false));
         let has_turn = |place: &Place, now| place.turn(|| now).now_or_never().is_some();
         assert!(!has_turn(&second, 0) && has_turn(&first, 0));
         first.step_aside(BEGINS + 20 * MILLISECOND);
@@ -199,7 +203,7 @@ mod tests {
         drop(first);
         assert!(has_turn(&second, BEGINS + 20 * MILLISECOND));
         // Who does not come by then is waited for no longer than it stands here.
-        let third = line.clone().enter(-5);
+        let third = line.clone().enter(-5, false);
         second.step_aside(2 * BEGINS);
         assert!(has_turn(&third, BEGINS) && !has_turn(&third, 3 * BEGINS));
         line.nudge();
@@ -210,17 +214,17 @@ mod tests {
     #[test]
     fn who_leaves_calls_the_first_only_if_it_stood_before_that() {
         let line = Arc::new(Line::default());
-        let [first, second, third] = [2, 1, 0].map(|priority| line.clone().enter(priority));
+        let [first, second, third] = [2, 1, 0].map(|priority| line.clone().enter(priority, false));
         let mut called = [&first, &second].map(Place::called);
         let mut heard = || called.each_mut().map(|called| called.now_or_never().is_some());
         drop(third);
         assert_eq!(heard(), [false, false]);
         drop(first);
         assert_eq!(heard(), [true, true], "the one has left, and the other is called");
-        let third = line.clone().enter(0);
+        let third = line.clone().enter(0, false);
         second.step_aside(SECOND);
         let mut called = third.called();
-        drop(line.clone().enter(9));
+        drop(line.clone().enter(9, false));
         assert!(called.try_recv().unwrap().is_some(), "nobody stands before it");
     }
 
@@ -231,7 +235,7 @@ mod tests {
         let line = Arc::new(Line::default());
         let helped = || [&budget, &rate].map(|limit| line.may_be_helped_by(limit));
         assert_eq!(helped(), [false, false], "nobody waits");
-        let (first, second) = (line.clone().enter(5), line.clone().enter(0));
+        let (first, second) = (line.clone().enter(5, false), line.clone().enter(0, false));
         assert_eq!(helped(), [true, true], "it may be refused by either");
         first.set_refused_by(Some(&budget));
         assert_eq!(helped(), [true, false]);
@@ -240,7 +244,7 @@ mod tests {
         second.set_refused_by(Some(&rate));
         assert_eq!(helped(), [true, true]);
         // Also behind one who came later, and whom another refused.
-        let higher = line.clone().enter(9);
+        let higher = line.clone().enter(9, false);
         higher.set_refused_by(Some(&rate));
         assert_eq!(helped(), [true, true]);
         drop(higher);

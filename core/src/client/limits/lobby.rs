@@ -128,7 +128,7 @@ mod tests {
 
         let lobby = Lobby::default();
         let of_tenant = |tenant: &str| of(&["global".to_owned(), tenant.to_owned()]);
-        let enter = |tenant: &str, priority| lobby.line(&of_tenant(tenant)).enter(priority);
+        let enter = |tenant: &str, priority| lobby.line(&of_tenant(tenant)).enter(priority, false);
         let places = [enter("z", 0), enter("a", 0), enter("m", 5), enter("a", 9), enter("z", 0)];
         let order =
             |lines: Vec<Arc<Line>>| lines.iter().map(|line| line.first().unwrap().1).collect::<Vec<_>>();

@@ -256,6 +256,37 @@ async fn who_reserves_is_told_that_the_store_does_not_answer_behind_one_who_does
     assert!(scope.runtime().now() > began + 5 * SECOND);
 }
 
+// Each called the other off as it was refused, and both asked what this process allows, by turns and without end.
+#[tokio::test(start_paused = true)]
+async fn those_who_do_not_need_the_store_leave_each_other_alone_in_an_outage() {
+    struct Woken(AtomicUsize);
+    impl std::task::Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+
+    let (scope, hangs) = hanging(runtime(), SECOND / 20);
+    let budget = Rule::Budget { max: 1u64.into(), period: HOUR, offset: 0 };
+    let open = limit(&scope, "a", budget, Outage::Open);
+    hangs.store(true, SeqCst);
+    assert!(shortly(open.increment(1u64)).await.unwrap(), "what may be had in an outage");
+    let wait = || Box::pin(open.wait_with(1u64, at_any_time()));
+    let mut both = Box::pin(select(wait(), wait()));
+    let woken = Arc::new(Woken(AtomicUsize::new(0)));
+    let waker = woken.clone().into();
+    let mut polls = 0;
+    loop {
+        let before = woken.0.load(SeqCst);
+        assert!(both.as_mut().poll(&mut std::task::Context::from_waker(&waker)).is_pending());
+        polls += 1;
+        assert!(polls < 100);
+        if woken.0.load(SeqCst) == before {
+            break;
+        }
+    }
+}
+
 // upstash/ratelimit: a store that does not answer within five seconds allows whatever is asked.
 #[tokio::test(start_paused = true)]
 async fn upstash_a_store_that_does_not_answer_in_time_allows_nothing() {
@@ -480,7 +511,7 @@ async fn what_stays_charged_calls_nobody() {
     let (first, second) = (reserve(8).await, reserve(2).await);
     let place = |limit: &str, rule| {
         let charge = Charge { limit: Name::new(limit).unwrap(), rule, cost: Amount::ZERO, open: false };
-        scope.line(&[charge]).enter(0)
+        scope.line(&[charge]).enter(0, false)
     };
     let (money, free) = (place("spend", lifetime()), place("flights", Rule::InFlight { max: 2 }));
     let (mut for_money, for_free) = (money.called(), free.called());
