@@ -286,13 +286,12 @@ async fn who_waits_for_word_hears_it_also_of_a_store_that_was_deaf_at_first() {
     is_told_of_a_thief(lease, told, &other, 20).await;
 }
 
-// It asked five times a second for as long as it waited, and had all others do so who hear.
+/// A slot that is held, and two who wait for it for hours.
 #[cfg(feature = "crowds")]
-#[tokio::test(start_paused = true)]
-async fn who_waits_asks_less_often_once_it_hears_what_was_deaf_at_first() {
-    const FASTER: Micros = 100;
-    let store = Faulty::new(TokioRuntime::store_clock());
-    let runtime = Warped::new().clock(|time| time * FASTER).timers(|time| time / FASTER);
+async fn held_for_long(
+    store: &Faulty,
+    runtime: &Warped,
+) -> (Pool<Faulty, Warped>, Lease<Faulty, Warped>, [JoinHandle<crate::error::Result<()>>; 2]) {
     let options = OpenOptions { response_timeout: 60 * SECOND, ..OpenOptions::default() };
     let own = Leasehold::new(store.clone(), runtime.clone(), options).unwrap();
     let options =
@@ -305,6 +304,17 @@ async fn who_waits_asks_less_often_once_it_hears_what_was_deaf_at_first() {
     };
     let waiting = [wait(), wait()];
     store.performs(stands_in_line, 3).await;
+    (pool, lease, waiting)
+}
+
+// It asked five times a second for as long as it waited, and had all others do so who hear.
+#[cfg(feature = "crowds")]
+#[tokio::test(start_paused = true)]
+async fn who_waits_asks_less_often_once_it_hears_what_was_deaf_at_first() {
+    const FASTER: Micros = 100;
+    let store = Faulty::new(TokioRuntime::store_clock());
+    let runtime = Warped::new().clock(|time| time * FASTER).timers(|time| time / FASTER);
+    let (pool, lease, waiting) = held_for_long(&store, &runtime).await;
     store.hears_after(0);
     let hears = async {
         while pool.core.watch.lock().await.is_none() {
@@ -331,18 +341,7 @@ async fn who_waits_asks_more_often_while_nothing_is_heard_any_more() {
     let store = Faulty::new(TokioRuntime::store_clock());
     store.hears_after(0);
     let runtime = Warped::new().clock(|time| time * FASTER).timers(|time| time / FASTER);
-    let options = OpenOptions { response_timeout: 60 * SECOND, ..OpenOptions::default() };
-    let own = Leasehold::new(store.clone(), runtime.clone(), options).unwrap();
-    let options =
-        PoolOptions { ttl: 36_000 * SECOND, max_hold: Some(0), ..PoolOptions::slots(["a"]).unwrap() };
-    let pool = own.pool_with("p", options, None).await.unwrap();
-    let lease = pool.acquire_with(within(0)).await.unwrap();
-    let wait = || {
-        let pool = pool.clone();
-        tokio::spawn(async move { pool.acquire_with(within(18_000 * SECOND)).await.map(drop) })
-    };
-    let waiting = [wait(), wait()];
-    store.performs(stands_in_line, 3).await;
+    let (pool, lease, waiting) = held_for_long(&store, &runtime).await;
     assert!(pool.core.heard_by() > 0);
     store.hears(false);
     assert_eq!(pool.core.heard_by(), 0);
