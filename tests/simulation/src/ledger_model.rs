@@ -13,7 +13,7 @@ use sight::{Sight, Waiter, judged};
 use used::Used;
 
 /// How long an answer is kept for its envelope's repetition, past the envelope's last moment.
-const LANE_GRACE: u64 = 60_000_000;
+pub const LANE_GRACE: u64 = 60_000_000;
 /// How long is remembered that a reservation was committed.
 const ENDED: u64 = 120_000_000;
 /// For how much longer at most for who is far away.

@@ -4,12 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::checker::Breach;
 use crate::history::{Fact, Performance, Wish};
+use crate::ledger_model::LANE_GRACE;
 use crate::thefts::InForce;
 use crate::world::Instant;
-
-/// How long the store remembers an envelope past its last moment: what was performed before may be performed again then, if nobody
-/// heard of it.
-const LANE_GRACE: u64 = 60_000_000;
 
 type Slots = BTreeMap<String, SlotState>;
 
@@ -22,7 +19,7 @@ pub struct SlotModel {
     fences: HashMap<String, u64>,
     /// The claims that were granted since memory was last lost, when, and until when that is remembered.
     claims: HashMap<String, (u64, u64)>,
-    /// Until when it is remembered what is performed now.
+    /// Until when it is remembered what is performed now: after that it may be performed again, if nobody heard of it.
     remembered: u64,
     /// By fence: the true time at which the lease has ended in the store.
     ends: HashMap<u64, Instant>,

@@ -72,7 +72,7 @@ impl Line {
     pub fn may_be_helped_by(&self, limit: &Name) -> bool {
         let state = self.lock();
         let aside = state.waiting.values().filter(|waiting| waiting.aside.is_some());
-        let first = state.waiting.values().find(|waiting| waiting.aside.is_none());
+        let first = state.first().map(|(_, waiting)| waiting);
         let helped =
             |waiting: &Waiting| waiting.refused_by.as_ref().is_none_or(|refused_by| refused_by == limit);
         aside.chain(first).any(helped)
@@ -152,8 +152,7 @@ impl Drop for Place {
         let mut state = self.line.lock();
         state.waiting.remove(&self.rank);
         // Who leaves from behind another changes nothing for that one.
-        let first = state.waiting.iter().find(|(_, waiting)| waiting.aside.is_none());
-        if first.is_some_and(|(first, _)| *first > self.rank) {
+        if state.first().is_some_and(|(first, _)| *first > self.rank) {
             call(state);
         }
     }
@@ -171,6 +170,11 @@ fn call(mut state: MutexGuard<'_, State>) {
 }
 
 impl State {
+    /// The first who does not stand aside.
+    fn first(&self) -> Option<(&Rank, &Waiting)> {
+        self.waiting.iter().find(|(_, waiting)| waiting.aside.is_none())
+    }
+
     fn hear(&mut self, rank: Rank) -> oneshot::Receiver<()> {
         let (caller, called) = oneshot::channel();
         if let Some(waiting) = self.waiting.get_mut(&rank) {

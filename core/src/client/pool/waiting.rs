@@ -311,15 +311,16 @@ impl WaitingRoom {
         not(all(feature = "crowds", not(target_family = "wasm"))),
         expect(unused_variables, reason = "nobody looks there for who does not come")
     )]
-    fn call_tickets(&self, tickets: &[u128], now: impl Fn() -> Micros) {
+    fn call_tickets(&self, tickets: &[u128], now: impl FnOnce() -> Micros) {
         #[cfg(all(feature = "crowds", not(target_family = "wasm")))]
         {
             let (mut calling, mut room) = (Calling::new(tickets.len() as u32, Call::Ready), self.lock());
             let seats = tickets.iter().filter_map(|ticket| room.directory.tickets.get(ticket));
             let mut at: Vec<_> = seats.filter_map(|seat| room.find(*seat)).collect();
             at.sort_unstable();
+            let now = now();
             for seat in &at {
-                room.seats.get_mut(*seat).into_iter().for_each(|chair| chair.offered_at = now());
+                room.seats.get_mut(*seat).into_iter().for_each(|chair| chair.offered_at = now);
             }
             calling.meet_those(&mut room, at);
             calling.ring(room);

@@ -216,35 +216,16 @@ impl Shared {
         &self,
         client: &Client,
     ) -> Result<RedisResult<(PubSubSink, PubSubStream)>, TransportError> {
-        let (mut sink, stream) = within(messages(client)).await?.split();
+        let (sink, stream) = within(messages(client)).await?.split();
         let channels: Vec<String> = unpoisoned(&self.channels).keys().cloned().collect();
         let (mut hears, mut refusal) = (false, None);
         for some in channels.chunks(CHANNELS) {
-            let together = tokio::time::timeout(LIMIT, sink.subscribe(some)).await;
-            if matches!(&together, Ok(Err(error)) if is_refusal(error)) {
-                // Of several one may be refused, and the others are not to go without for that.
-                let each = some.iter().map(|channel| {
-                    let mut sink = sink.clone();
-                    async move { sink.subscribe(channel).await }
-                });
-                let answers = tokio::time::timeout(LIMIT, join_all(each)).await;
-                for (channel, answer) in some.iter().zip(in_time(answers.map(Ok))?) {
-                    match answer {
-                        Err(error) if is_refusal(&error) => {
-                            self.note_heard(channel, false);
-                            refusal = Some(error);
-                        }
-                        answer => {
-                            in_time(Ok(answer))?;
-                            self.note_heard(channel, true);
-                            hears = true;
-                        }
-                    }
+            for (channel, answer) in some.iter().zip(ask_for(&sink, some).await?) {
+                self.note_heard(channel, answer.is_ok());
+                match answer {
+                    Ok(()) => hears = true,
+                    Err(error) => refusal = Some(error),
                 }
-            } else {
-                in_time(together)?;
-                some.iter().for_each(|channel| self.note_heard(channel, true));
-                hears = true;
             }
         }
         Ok(match refusal {
@@ -387,6 +368,26 @@ impl Drop for Subscription {
     }
 }
 
+/// Subscribes to these channels. Gives what the server says to each: nothing, or that it refuses it.
+async fn ask_for(sink: &PubSubSink, channels: &[String]) -> Result<Vec<RedisResult<()>>, TransportError> {
+    let together = tokio::time::timeout(LIMIT, sink.clone().subscribe(channels)).await;
+    if !matches!(&together, Ok(Err(error)) if is_refusal(error)) {
+        in_time(together)?;
+        return Ok(channels.iter().map(|_| Ok(())).collect());
+    }
+    // Of several one may be refused, and the others are not to go without for that.
+    let each = channels.iter().map(|channel| {
+        let mut sink = sink.clone();
+        async move { sink.subscribe(channel).await }
+    });
+    let answers = in_time(tokio::time::timeout(LIMIT, join_all(each)).await.map(Ok))?;
+    let said = |answer| match answer {
+        Err(error) if is_refusal(&error) => Ok(Err(error)),
+        answer => in_time(Ok(answer)).map(Ok),
+    };
+    answers.into_iter().map(said).collect()
+}
+
 /// Whether that is what the server itself says.
 fn is_refusal(error: &RedisError) -> bool {
     error.code().is_some()
@@ -420,6 +421,27 @@ mod tests {
         let fake = Fake::start().await;
         let url = RedisUrl::new(&format!("redis://127.0.0.1:{}", fake.port)).unwrap();
         (fake, NativeTransport::new(url, Handle::current(), 10 * SECOND))
+    }
+
+    /// Somebody listens, who rings this.
+    async fn told_of(transport: &NativeTransport) -> (Arc<Notify>, Watch) {
+        let told = Arc::new(Notify::new());
+        let listener = told.clone();
+        let watch = transport.subscribe("pool".to_owned(), Arc::new(move |_| listener.notify_one())).await;
+        (told, watch.unwrap().expect("it is heard"))
+    }
+
+    /// A command of a slot.
+    async fn write(transport: &NativeTransport) -> Result<Resp, TransportError> {
+        transport.send(["EVALSHA", "digest", "1", "key"].map(str::to_owned).to_vec()).await
+    }
+
+    async fn is_refused(transport: &NativeTransport, channel: &str) {
+        let refused = transport.subscribe(channel.to_owned(), Arc::new(|_| ())).await.map(drop);
+        assert!(
+            matches!(&refused, Err(TransportError::NotSent(text)) if text.contains("NOPERM")),
+            "{refused:?}"
+        );
     }
 
     // It was dropped with whoever waited for it no longer, and begun anew by the next for ever.
@@ -476,11 +498,7 @@ mod tests {
         let subscribe = async |channel: &str| transport.subscribe(channel.to_owned(), Arc::new(|_| ())).await;
         let _first = subscribe("a").await.unwrap();
         let before = fake.connections();
-        let refused = subscribe("denied").await.map(drop);
-        assert!(
-            matches!(&refused, Err(TransportError::NotSent(text)) if text.contains("NOPERM")),
-            "{refused:?}"
-        );
+        is_refused(&transport, "denied").await;
         let _second = subscribe("b").await.unwrap();
         assert_eq!(fake.connections(), before);
     }
@@ -505,11 +523,7 @@ mod tests {
             }
         };
         tokio::time::timeout(Duration::from_secs(20), heard).await.expect("a new connection");
-        let refused = transport.subscribe("b".to_owned(), Arc::new(|_| ())).await.map(drop);
-        assert!(
-            matches!(&refused, Err(TransportError::NotSent(text)) if text.contains("NOPERM")),
-            "{refused:?}"
-        );
+        is_refused(&transport, "b").await;
         fake.denies("nothing");
         let again = listen("b").await;
         assert!(one.hears() && other.hears() && again.hears());
@@ -522,11 +536,7 @@ mod tests {
         let _one = transport.subscribe("a".to_owned(), Arc::new(|_| ())).await.unwrap().unwrap();
         *transport.shared.subscriptions.shared.link.lock().await = None;
         fake.denies("b");
-        let refused = transport.subscribe("b".to_owned(), Arc::new(|_| ())).await.map(drop);
-        assert!(
-            matches!(&refused, Err(TransportError::NotSent(text)) if text.contains("NOPERM")),
-            "{refused:?}"
-        );
+        is_refused(&transport, "b").await;
     }
 
     // It was taken for a failed node, and whoever had no channels sent each command of its pool elsewhere first.
@@ -536,13 +546,9 @@ mod tests {
         nodes[1].names(&nodes[0]);
         let url = format!("redis+cluster://127.0.0.1:{},127.0.0.1:{}", nodes[0].port, nodes[1].port);
         let transport = NativeTransport::new(RedisUrl::new(&url).unwrap(), Handle::current(), 10 * SECOND);
-        let write = || transport.send(["EVALSHA", "digest", "1", "key"].map(str::to_owned).to_vec());
+        let write = || write(&transport);
         write().await.unwrap();
-        let refused = transport.subscribe("denied".to_owned(), Arc::new(|_| ())).await.map(drop);
-        assert!(
-            matches!(&refused, Err(TransportError::NotSent(text)) if text.contains("NOPERM")),
-            "{refused:?}"
-        );
+        is_refused(&transport, "denied").await;
         let Way::Cluster(cluster) = &transport.shared.servers.way else { panic!() };
         assert!(!cluster.left(at(&nodes[0].client())), "it serves");
         write().await.unwrap();
@@ -593,11 +599,8 @@ mod tests {
     #[tokio::test]
     async fn where_an_address_leads_elsewhere_it_is_listened_anew_once_that_serves() {
         let (fake, transport) = transport().await;
-        let told = Arc::new(Notify::new());
-        let listener = told.clone();
-        let watch = transport.subscribe("pool".to_owned(), Arc::new(move |_| listener.notify_one())).await;
-        assert!(matches!(watch, Ok(Some(_))));
-        let write = || transport.send(["EVALSHA", "digest", "1", "key"].map(str::to_owned).to_vec());
+        let (told, _watch) = told_of(&transport).await;
+        let write = || write(&transport);
         write().await.unwrap();
         let before = fake.subscribes();
         fake.refuses("READONLY You can't write against a read only replica.");
@@ -618,11 +621,8 @@ mod tests {
     #[tokio::test]
     async fn where_the_connection_for_commands_was_closed_it_is_listened_anew_as_the_next_serves() {
         let (fake, transport) = transport().await;
-        let told = Arc::new(Notify::new());
-        let listener = told.clone();
-        let watch = transport.subscribe("pool".to_owned(), Arc::new(move |_| listener.notify_one())).await;
-        assert!(matches!(watch, Ok(Some(_))));
-        let write = || transport.send(["EVALSHA", "digest", "1", "key"].map(str::to_owned).to_vec());
+        let (told, _watch) = told_of(&transport).await;
+        let write = || write(&transport);
         for _ in 0..3 {
             write().await.unwrap();
             let before = fake.subscribes();
